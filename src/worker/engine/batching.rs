@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::Engine;
 use crate::worker::fetch::{FetchRequest, Room};
+use crate::worker::finish::InFlight;
 use crate::worker::limits;
 use crate::worker::outcome::Outcome;
 use crate::worker::state::Closing;
@@ -13,6 +14,28 @@ use crate::worker::state::Closing;
 pub(super) const GATHER_TIME: Duration = Duration::from_millis(1);
 /// The outcomes of handlers quicker than this are gathered.
 const QUICK: Duration = Duration::from_micros(100);
+
+/// The calls that finish jobs, and the outcomes that wait for the next one.
+#[derive(Default)]
+pub(super) struct Finishing {
+    pub in_flight: InFlight,
+    /// Outcomes wait for others, to go in the same call.
+    gathering_since: Option<Instant>,
+    /// A job was settled since the last event `drained`.
+    pub has_settled: bool,
+}
+
+impl Finishing {
+    /// Whether the outcomes that wait are to wait for more, a moment at most.
+    fn gathers(&mut self, since: Option<Instant>, waiting: usize, wanted: usize, now: Instant) -> bool {
+        let since = since.unwrap_or(now);
+        if waiting == 0 || waiting >= wanted || now.saturating_duration_since(since) >= GATHER_TIME {
+            return false;
+        }
+        self.gathering_since = Some(since);
+        true
+    }
+}
 
 impl Engine {
     /// Take the outcomes of the next call; none if there are too few.
@@ -25,24 +48,23 @@ impl Engine {
     /// very soon: the call waits a moment for them.
     fn fewest_to_send(&mut self) -> usize {
         let good_batch = self.state.outcomes.good_batch.load(Ordering::Relaxed);
-        let fewest = self.in_flight.fewest_to_send(good_batch);
-        let since = self.gathering_since.take();
+        let fewest = self.finishing.in_flight.fewest_to_send(good_batch);
+        let since = self.finishing.gathering_since.take();
         let time = self.state.ready_queue.handler_time.get();
         if fewest > 1 || time.is_zero() || time >= QUICK || self.state.lifecycle.closing() != Closing::No {
             return fewest;
         }
         let waiting = self.state.outcomes.count();
-        let coming = self.in_hand.saturating_sub(self.in_flight.leaving());
-        let since = since.unwrap_or_else(Instant::now);
-        if waiting == 0 || waiting >= coming.min(good_batch) || since.elapsed() >= GATHER_TIME {
-            return fewest;
+        let coming = self.lanes.in_hand.saturating_sub(self.finishing.in_flight.leaving());
+        if self.finishing.gathers(since, waiting, coming.min(good_batch), Instant::now()) {
+            usize::MAX
+        } else {
+            fewest
         }
-        self.gathering_since = Some(since);
-        usize::MAX
     }
 
     pub(super) fn is_gathering(&self) -> bool {
-        self.gathering_since.is_some()
+        self.finishing.gathering_since.is_some()
     }
 
     /// Send outcomes; the same call fetches jobs for the slots that become free, if it is the turn of their queue.
@@ -50,16 +72,16 @@ impl Engine {
         let leaving = outcomes.len();
         let mut groups = self.by_lane(outcomes);
         for (position, outcomes) in &groups {
-            self.lanes[*position].leave(outcomes.len());
+            self.lanes.states[*position].leave(outcomes.len());
         }
         let room = self.room(leaving);
         let mut fetching = match &groups[..] {
             _ if room.count == 0 => None,
             [(0, _)] if !self.has_several_lanes() => Some(0),
             // If no queue is known to have jobs, the fetch costs nobody a turn.
-            groups => {
-                self.next_turn().or_else(|| groups.iter().map(|(at, _)| *at).find(|at| self.lanes[*at].is_open()))
-            }
+            groups => self
+                .next_turn()
+                .or_else(|| groups.iter().map(|(at, _)| *at).find(|at| self.lanes.states[*at].is_open())),
         };
         if let Some(position) = fetching.filter(|at| groups.iter().all(|(position, _)| position != at)) {
             groups.push((position, Vec::new()));
@@ -74,9 +96,9 @@ impl Engine {
 
     /// Send outcomes of a lane. If its queue is full and the call does not fetch, it wakes another worker.
     fn start(&mut self, position: usize, outcomes: Vec<Outcome>, fetch: Option<FetchRequest>) {
-        let state = &self.lanes[position];
+        let state = &self.lanes.states[position];
         let leaves_slots = fetch.is_none() && state.share.is_full();
-        self.in_flight.start(state.finisher.clone(), outcomes, fetch, leaves_slots);
+        self.finishing.in_flight.start(state.finisher.clone(), outcomes, fetch, leaves_slots);
     }
 
     /// The outcomes by the position of their lane.
@@ -98,7 +120,7 @@ impl Engine {
     /// A fetch from a lane where so many jobs leave in the same call. `None` if their slots are left to other workers.
     pub(super) fn request(&mut self, position: usize, frees: usize, room: Room) -> Option<FetchRequest> {
         let several = self.has_several_lanes();
-        let (state, options) = (&mut self.lanes[position], &self.state.options);
+        let (state, options) = (&mut self.lanes.states[position], &self.state.options);
         let mut room = state.room(room);
         if options.scan(&state.lane).is_some() {
             room.count = room.count.min(room.slots); // nothing is claimed ahead
@@ -106,26 +128,26 @@ impl Engine {
         if several && (state.has_limit || options.limiter.is_some()) {
             // One lane must not take all jobs that the limit allows.
             let most = options.limiter.and_then(|limiter| usize::try_from(limiter.max).ok()).unwrap_or(usize::MAX);
-            room.count = self.turns.part(position, room.count.min(most));
+            room.count = self.lanes.turns.part(position, room.count.min(most));
         }
         if frees > 0 {
             room.count = state.share.refill(frees, state.in_hand, room.count, Instant::now());
         }
         if room.count == 0 {
-            self.turns.settle(position, 0);
+            self.lanes.turns.settle(position, 0);
             return None;
         }
         let (woken, fanned_out) = state.hint.fetching();
         state.coming += room.count;
-        Some(self.fetcher.request(&state.lane, room, fanned_out, woken))
+        Some(self.fetching.fetcher.request(&state.lane, room, fanned_out, woken))
     }
 
     /// Send jobs back to their places, but only when no fetch is in flight: only then is their order known.
     pub(super) fn return_jobs(&mut self) {
-        if self.in_flight.coming() == 0 {
+        if self.finishing.in_flight.coming() == 0 {
             let returning = self.state.outcomes.take_returning();
             if !returning.is_empty() {
-                self.owe_wake_up();
+                self.end.owe_wake_up();
                 self.send_without_fetch(returning);
             }
         }
@@ -133,8 +155,24 @@ impl Engine {
 
     pub(super) fn send_without_fetch(&mut self, outcomes: Vec<Outcome>) {
         for (position, outcomes) in self.by_lane(outcomes) {
-            self.lanes[position].leave(outcomes.len());
+            self.lanes.states[position].leave(outcomes.len());
             self.start(position, outcomes, None);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcomes_wait_for_others_until_enough_are_there_or_a_moment_is_over() {
+        let (mut finishing, began) = (Finishing::default(), Instant::now());
+        assert!(!finishing.gathers(None, 0, 5, began), "there are none");
+        assert!(!finishing.gathers(None, 5, 5, began), "all are there");
+        assert!(finishing.gathers(None, 1, 5, began));
+        let since = finishing.gathering_since.take();
+        assert!(finishing.gathers(since, 2, 5, began + GATHER_TIME / 2));
+        assert!(!finishing.gathers(since, 2, 5, began + GATHER_TIME), "the moment began with the first outcome");
     }
 }

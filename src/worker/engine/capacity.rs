@@ -16,14 +16,14 @@ impl Engine {
         let mut room = Room { count: 0, slots: 0, alone: false, decided };
         let state = &self.state;
         let overdue = state.stats.overdue.load(Ordering::Relaxed);
-        let coming = self.in_flight.coming();
-        let taken = self.in_hand.saturating_sub(leaving + self.in_flight.leaving()) + coming + overdue;
-        room.alone = taken == 0 || self.isolation.until().is_some_and(|at| at <= decided);
-        let is_isolated = self.isolation.until().is_some();
+        let coming = self.finishing.in_flight.coming();
+        let taken = self.lanes.in_hand.saturating_sub(leaving + self.finishing.in_flight.leaving()) + coming + overdue;
+        room.alone = taken == 0 || self.fetching.isolation.until().is_some_and(|at| at <= decided);
+        let is_isolated = self.fetching.isolation.until().is_some();
         state.stats.isolated.store(is_isolated && !room.alone, Ordering::Relaxed);
         let waits = state.lifecycle.closing() != Closing::No
             || state.is_held_up()
-            || !self.lanes.iter().any(LaneState::is_open)
+            || !self.lanes.states.iter().any(LaneState::is_open)
             || self.is_fetch_paused()
             || state.outcomes.count_returning() > 0
             || (is_isolated && !room.alone)
@@ -37,12 +37,11 @@ impl Engine {
             room.slots = room.slots.min(1);
             room.count = room.slots;
         } else {
-            let most = concurrency + self.prefetch.ahead(concurrency);
-            room.count = most.saturating_sub(taken).min(self.prefetch.batch());
+            let most = concurrency + self.fetching.prefetch.ahead(concurrency);
+            room.count = most.saturating_sub(taken).min(self.fetching.prefetch.batch());
         }
-        let fetched = self.fetched + coming as u64;
-        let allowed = self.limits.max_jobs.map_or(u64::MAX, |max| max.saturating_sub(fetched));
-        room.count = room.count.min(usize::try_from(allowed).unwrap_or(usize::MAX));
+        let fetched = self.fetching.count + coming as u64;
+        room.count = room.count.min(self.end.allows(fetched));
         room
     }
 }

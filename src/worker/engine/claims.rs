@@ -13,10 +13,10 @@ const BRIEF: Duration = Duration::from_millis(1);
 impl Engine {
     /// Nothing may be claimed ahead while the queue is paused or has a limit; jobs that were claimed ahead go back.
     pub(super) fn forbid_claims(&mut self, forbidden: bool) {
-        if forbidden && !self.prefetch.forbidden {
+        if forbidden && !self.fetching.prefetch.forbidden {
             self.state.give_back(self.state.ready_queue.withdraw_claims());
         }
-        self.prefetch.forbidden = forbidden;
+        self.fetching.prefetch.forbidden = forbidden;
     }
 
     /// Record the starts of jobs that were claimed ahead and have run for a while; give back those that wait too long.
@@ -24,7 +24,7 @@ impl Engine {
         let started = self.state.ready_queue.take_started(BRIEF);
         if !started.is_empty() {
             let (state, link) = (self.state.clone(), self.link.clone());
-            let errors = self.stamp_errors.clone();
+            let errors = self.fetching.stamp_errors.clone();
             self.tasks.spawn(async move {
                 match stamp_jobs(&link, &state.options, &started).await {
                     Ok(()) => errors.ends(),
@@ -35,7 +35,7 @@ impl Engine {
                 }
             });
         }
-        if self.prefetch.is_late() {
+        if self.fetching.prefetch.is_late() {
             self.state.give_back(self.state.ready_queue.withdraw_claims());
         }
     }

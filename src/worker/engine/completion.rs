@@ -17,7 +17,7 @@ use crate::worker::outcome::Outcome;
 impl Engine {
     /// Process a completed finish call.
     pub(super) fn complete(&mut self, CompletedCall { lane: position, leaving, round_trip, fetch }: CompletedCall) {
-        let state = &mut self.lanes[position];
+        let state = &mut self.lanes.states[position];
         state.leaving -= leaving;
         state.coming -= fetch.map_or(0, |fetch| fetch.room.count);
         // The fetch of this call did not see jobs that went back to the queue in the same round trip. And there was no
@@ -38,12 +38,12 @@ impl Engine {
         }
         match round_trip.fetch {
             NextFetch::Arrived(fetched, sent) => self.arrive(fetched, sent),
-            NextFetch::Unknown(sent) => self.lanes[position].lost_replies.push(sent),
+            NextFetch::Unknown(sent) => self.lanes.states[position].lost_replies.push(sent),
             NextFetch::Refused(error, sent) => self.fetch_failed(&error, sent),
             NextFetch::None => {}
         }
         if look_again {
-            self.lanes[position].hint.look_again();
+            self.lanes.states[position].hint.look_again();
         }
     }
 
@@ -56,18 +56,18 @@ impl Engine {
         self.forbid_claims(fetched.hold == Hold::Ahead);
         let position = sent.request.lane.position;
         if fetched.jobs.is_empty() && fetched.limit_ttl > 0 {
-            self.turns.take_back(position);
+            self.lanes.turns.take_back(position);
         } else {
-            self.turns.settle(position, fetched.jobs.len());
+            self.lanes.turns.settle(position, fetched.jobs.len());
         }
         if fetched.hold == Hold::Alone {
-            self.isolation.expect();
-            self.alone_lane = Some(position);
+            self.fetching.isolation.expect();
+            self.lanes.alone = Some(position);
         } else {
-            self.alone_lane.take_if(|alone| *alone == position);
+            self.lanes.alone.take_if(|alone| *alone == position);
         }
         let (limit_ttl, is_own_limit, nothing) = (fetched.limit_ttl, fetched.is_own_limit, fetched.jobs.is_empty());
-        let state = &mut self.lanes[position];
+        let state = &mut self.lanes.states[position];
         if let Some(scan) = self.state.options.scan(&state.lane) {
             if fetched.jobs.is_empty() && fetched.unmatched > 0 {
                 state.rest.begin(sent.request.woken);
@@ -88,7 +88,7 @@ impl Engine {
         }
         self.receive(FetchedBatch { jobs: fetched.jobs, scores: fetched.scores, sent, recovered: false });
         if limit_ttl > 0 {
-            let state = &mut self.lanes[position];
+            let state = &mut self.lanes.states[position];
             if is_own_limit {
                 state.lane.limit_alone_for(limit_ttl);
             } else {
@@ -128,7 +128,7 @@ impl Engine {
                 self.state.report_failure(job, retried);
             }
             // It does not count: a run with a maximum of jobs fetches another one instead.
-            Settlement::GivenBack => self.fetched = self.fetched.saturating_sub(1),
+            Settlement::GivenBack => self.fetching.count = self.fetching.count.saturating_sub(1),
             Settlement::Returned { limit_ttl } => job.lane.limit_for(if limited { limit_ttl } else { 0 }),
             Settlement::Released => {}
             Settlement::Lost(error) => {
@@ -139,33 +139,33 @@ impl Engine {
                 self.state.error(error.to_string());
             }
         }
-        self.worked = true;
+        self.finishing.has_settled = true;
     }
 
     pub(super) fn receive(&mut self, batch: FetchedBatch) {
         let (position, nothing) = (batch.sent.request.lane.position, batch.jobs.is_empty());
         if !nothing {
             self.state.stats.claimed.note();
-            if self.lanes[position].lane.register() {
+            if self.lanes.states[position].lane.register() {
                 self.start_timers(position);
             }
         }
-        self.prefetch.observe(&batch.jobs);
-        let is_idle = || self.lanes.iter().all(|state| state.hint.is_idle() || !state.lane.is_served());
-        if nothing && is_idle() && std::mem::take(&mut self.worked) && self.in_hand == 0 {
+        self.fetching.prefetch.observe(&batch.jobs);
+        let is_idle = || self.lanes.states.iter().all(|state| state.hint.is_idle() || !state.lane.is_served());
+        if nothing && is_idle() && std::mem::take(&mut self.finishing.has_settled) && self.lanes.in_hand == 0 {
             self.state.emit(Event::Drained);
         }
         // Before handlers get the jobs, so that `is_running` of a paused worker is true from the start.
-        self.state.stats.in_hand.store(self.in_hand + batch.jobs.len(), Ordering::Relaxed);
+        self.state.stats.in_hand.store(self.lanes.in_hand + batch.jobs.len(), Ordering::Relaxed);
         let decided = batch.sent.request.room.decided;
-        let Admitted { count, alone } = self.admission.admit(batch, &mut self.tasks);
-        self.fetched += count as u64;
+        let Admitted { count, alone } = self.fetching.admission.admit(batch, &mut self.tasks);
+        self.fetching.count += count as u64;
         self.state.stats.fetched.fetch_add(count as u64, Ordering::Relaxed);
-        self.count_in_hand(position, self.lanes[position].in_hand + count);
+        self.count_in_hand(position, self.lanes.states[position].in_hand + count);
         if alone {
-            self.isolation.begin();
+            self.fetching.isolation.begin();
         } else if count > 0 {
-            self.isolation.end_row(decided);
+            self.fetching.isolation.end_row(decided);
         }
     }
 }

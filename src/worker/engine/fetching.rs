@@ -1,14 +1,52 @@
 //! The engine's own fetches: those that do not go with a finish call.
 
 use std::sync::atomic::Ordering;
+use std::sync::Arc;
 use std::time::Instant;
 
+use super::admission::Admission;
+use super::prefetch::Prefetch;
 use super::{Engine, MAX_WAIT};
+use crate::connection::Link;
 use crate::error::Error;
+use crate::error_once::ErrorOnce;
 use crate::heartbeat::WorkerLoop;
-use crate::worker::fetch::SentFetch;
+use crate::worker::fetch::{Fetcher, SentFetch};
+use crate::worker::isolation::Isolation;
 use crate::worker::sleep::sleep_until;
-use crate::worker::state::Closing;
+use crate::worker::state::{Closing, WorkerState};
+
+/// What the engine fetches with, and how much it may.
+pub(super) struct Fetching {
+    pub fetcher: Fetcher,
+    /// The link of fetches: it waits for a connection at most [`MAX_WAIT`].
+    pub link: Link,
+    pub admission: Admission,
+    pub prefetch: Prefetch,
+    pub isolation: Isolation,
+    /// How many jobs were fetched in this run.
+    pub count: u64,
+    /// The server refused a fetch: the next one is sent after this moment.
+    pub paused_until: Option<Instant>,
+    /// About the starts of jobs that were claimed ahead.
+    pub stamp_errors: Arc<ErrorOnce>,
+}
+
+impl Fetching {
+    pub fn new(state: &Arc<WorkerState>, link: &Link) -> Self {
+        let own = link.with_connect_timeout(Some(MAX_WAIT));
+        Fetching {
+            fetcher: Fetcher::new(own.clone(), state.options.worker_id.clone()),
+            link: own,
+            admission: Admission::new(state.clone(), link.clone()),
+            prefetch: Prefetch::new(state.clone()),
+            isolation: Isolation::new(state.options.lock_duration),
+            count: 0,
+            paused_until: None,
+            stamp_errors: Arc::default(),
+        }
+    }
+}
 
 impl Engine {
     pub(super) async fn fetch(&mut self, position: usize) {
@@ -18,7 +56,7 @@ impl Engine {
         };
         self.state.stats.calls.fetch_add(1, Ordering::Relaxed);
         let sent = SentFetch::now(request);
-        let (mut closing, deadline) = (self.state.lifecycle.watch(), self.deadline);
+        let (mut closing, deadline) = (self.state.lifecycle.watch(), self.end.deadline);
         // A server that does not answer must not keep the worker from ending. The jobs it gave are found by the token.
         let end = async {
             tokio::select! {
@@ -29,10 +67,10 @@ impl Engine {
         };
         let heartbeat = self.state.heartbeats.of(WorkerLoop::Fetch);
         let fetched = tokio::select! {
-            fetched = heartbeat.take(self.fetcher.fetch(&self.state.options, &sent)) => fetched,
+            fetched = heartbeat.take(self.fetching.fetcher.fetch(&self.state.options, &sent)) => fetched,
             () = end => Err(Error::OutcomeUnknown("the worker ended before the server answered".to_owned())),
         };
-        self.lanes[position].coming -= sent.request.room.count;
+        self.lanes.states[position].coming -= sent.request.room.count;
         match fetched {
             Ok(fetched) => self.arrive(fetched, sent),
             Err(error) => self.fetch_failed(&error, sent),
@@ -41,7 +79,7 @@ impl Engine {
 
     pub(super) fn fetch_failed(&mut self, error: &Error, sent: SentFetch) {
         let position = sent.request.lane.position;
-        self.turns.settle(position, 0);
+        self.lanes.turns.settle(position, 0);
         match error {
             Error::OutcomeUnknown(_) => {}
             // The next turn waits for a connection.
@@ -50,12 +88,12 @@ impl Engine {
             error => self.refuse_lane(position, error),
         }
         // The script may have stopped half-way.
-        self.lanes[position].lost_replies.push(sent);
+        self.lanes.states[position].lost_replies.push(sent);
     }
 
     /// A lane with a fetch whose reply got lost, if its jobs can be looked for now.
     pub(super) fn lost_reply_of(&self) -> Option<usize> {
-        self.lanes.iter().position(|state| !state.lost_replies.is_empty() && state.refused_until().is_none())
+        self.lanes.states.iter().position(|state| !state.lost_replies.is_empty() && state.refused_until().is_none())
     }
 
     /// Report an error, if it is a new one, and fetch nothing for a while.
@@ -63,26 +101,26 @@ impl Engine {
         if self.state.fetch_outage.begins(error) {
             self.state.error(format!("{what}: {error}"));
         }
-        self.fetch_paused_until = Some(Instant::now() + self.state.options.run_retry_delay);
+        self.fetching.paused_until = Some(Instant::now() + self.state.options.run_retry_delay);
     }
 
     pub(super) fn is_fetch_paused(&self) -> bool {
-        self.fetch_paused_until.is_some_and(|until| Instant::now() < until)
+        self.fetching.paused_until.is_some_and(|until| Instant::now() < until)
     }
 
     /// Find the jobs of a fetch whose reply got lost.
     pub(super) async fn recover(&mut self, sent: SentFetch) {
         let position = sent.request.lane.position;
-        match self.fetcher.recover(sent.clone()).await {
+        match self.fetching.fetcher.recover(sent.clone()).await {
             Ok(batch) => {
-                self.lanes[position].hint.look_again();
+                self.lanes.states[position].hint.look_again();
                 self.receive(batch);
             }
             Err(error) if error.is_passing() || matches!(error, Error::OutcomeUnknown(_)) => {
                 if !matches!(error, Error::ConnectionLost(_) | Error::OutcomeUnknown(_)) {
                     self.pause_fetching("could not recover a fetch", &error);
                 }
-                self.lanes[position].lost_replies.push(sent);
+                self.lanes.states[position].lost_replies.push(sent);
             }
             Err(error) if self.has_several_lanes() => self.refuse_lane(position, &error),
             Err(error) => self.state.error(format!("could not recover a fetch: {error}")),

@@ -27,16 +27,44 @@ const SHORTEST_WAIT: Duration = Duration::from_millis(10);
 /// is not waited for yet.
 const LONGEST_WAIT: Duration = Duration::from_millis(1800);
 
+/// Where the next wait for markers begins, and when it is for those of a part of the lanes.
+#[derive(Default)]
+pub(super) struct WaitOrder {
+    from: usize,
+    /// When the last wait for the markers of all lanes began.
+    all_since: Option<Instant>,
+}
+
+impl WaitOrder {
+    /// The positions of so many lanes: each time another one is the first.
+    fn positions(&self, count: usize) -> impl Iterator<Item = usize> {
+        let from = self.from % count.max(1);
+        (from..count).chain(0..from)
+    }
+
+    /// How many of the lanes are waited for, and how long at most if these are not all.
+    fn part(&mut self, lanes: usize, now: Instant) -> (usize, Option<Duration>) {
+        let early = self.all_since.and_then(|at| ALL_AGAIN.checked_sub(now.saturating_duration_since(at)));
+        if let Some(rest) = early.filter(|_| lanes > FEW_MARKERS) {
+            self.from += FEW_MARKERS;
+            return (FEW_MARKERS, Some(rest.max(SHORTEST_WAIT)));
+        }
+        self.all_since = Some(now);
+        self.from += 1;
+        (lanes, None)
+    }
+}
+
 impl Engine {
     /// Check for a marker that was popped while the engine was busy, and put those back that are of no use here.
     pub(super) async fn check_markers(&mut self, can_fetch: bool) {
-        if let Some(popped) = self.waiter.poll() {
+        if let Some(popped) = self.waiting.waiter.poll() {
             self.note_popped(popped);
         }
-        for state in &mut self.lanes {
+        for state in &mut self.lanes.states {
             if state.hint.has_popped() && !(can_fetch && state.may_grow()) {
                 if let Some(marker) = state.hint.take_popped() {
-                    self.fetcher.put_back(&state.lane, marker).await;
+                    self.fetching.fetcher.put_back(&state.lane, marker).await;
                 }
             }
         }
@@ -46,7 +74,7 @@ impl Engine {
     pub(super) fn renew_wait(&mut self) {
         let renew = &self.state.renew_wait;
         if renew.load(Ordering::Acquire) && renew.swap(false, Ordering::AcqRel) {
-            self.waiter.restart();
+            self.waiting.waiter.restart();
             self.look_again();
         }
     }
@@ -54,25 +82,25 @@ impl Engine {
     /// Put the markers back that led to scans without a result, when the rest after them is over: another worker may
     /// match.
     pub(super) async fn return_markers(&mut self, ends: bool) {
-        for state in &mut self.lanes {
+        for state in &mut self.lanes.states {
             if state.rest.take_marker(ends) {
                 let marker = Marker { lane: state.lane.position, member: "0".to_owned(), score: 0.0 };
-                self.fetcher.put_back(&state.lane, marker).await;
+                self.fetching.fetcher.put_back(&state.lane, marker).await;
             }
         }
     }
 
     pub(super) fn note_popped(&mut self, popped: Popped) {
         match popped {
-            Ok(Some(_)) if FORGETS_MARKERS && self.in_hand > 0 => {}
+            Ok(Some(_)) if FORGETS_MARKERS && self.lanes.in_hand > 0 => {}
             Ok(Some(marker)) => {
-                if let Some(state) = self.lanes.get_mut(marker.lane) {
+                if let Some(state) = self.lanes.states.get_mut(marker.lane) {
                     state.hint.note_marker(marker);
                     state.share.note_popped();
                 }
             }
             Ok(None) => {
-                self.waited_after = Some(self.fetched);
+                self.waiting.empty_after = Some(self.fetching.count);
                 self.look_in_turn();
             }
             // A marker may have got lost, or the keys of a lane are refused: a fetch tells which.
@@ -84,16 +112,16 @@ impl Engine {
     /// of one queue must not hide those of the others.
     pub(super) async fn poll_markers(&mut self) {
         // Without a job since the last wait, which looked at the markers, the worker is idle and waits again.
-        let is_idle = self.waited_after == Some(self.fetched);
+        let is_idle = self.waiting.empty_after == Some(self.fetching.count);
         if !self.has_several_lanes()
             || is_idle
-            || self.waiter.is_waiting()
-            || self.markers_polled.elapsed() < MARKER_POLL
+            || self.waiting.waiter.is_waiting()
+            || self.waiting.polled.elapsed() < MARKER_POLL
         {
             return;
         }
-        self.markers_polled = Instant::now();
-        let idle = self.lanes.iter().filter(|state| state.hint.is_idle() && state.is_open());
+        self.waiting.polled = Instant::now();
+        let idle = self.lanes.states.iter().filter(|state| state.hint.is_idle() && state.is_open());
         let idle: Vec<_> = idle.map(|state| state.lane.clone()).collect();
         let now = now_ms();
         let counts = idle.iter().map(|lane| {
@@ -105,19 +133,19 @@ impl Engine {
         if counts.is_empty() {
             return;
         }
-        let Ok(counts) = self.fetch_link.pipeline(&counts, Retry::Look).await else { return };
+        let Ok(counts) = self.fetching.link.pipeline(&counts, Retry::Look).await else { return };
         for (lane, count) in idle.into_iter().zip(counts) {
             // An error as well: a fetch tells what is wrong.
             if count != Ok(redis::Value::Int(0)) {
-                self.lanes[lane.position].hint.look_again();
+                self.lanes.states[lane.position].hint.look_again();
             }
         }
     }
 
     /// Look for jobs in one lane although nothing says that there are any: nothing may depend on a marker.
     pub(super) fn look_in_turn(&mut self) {
-        self.looked_at = (self.looked_at + 1) % self.lanes.len().max(1);
-        if let Some(state) = self.lanes.get_mut(self.looked_at) {
+        self.waiting.looked_at = (self.waiting.looked_at + 1) % self.lanes.states.len().max(1);
+        if let Some(state) = self.lanes.states.get_mut(self.waiting.looked_at) {
             state.hint.look_again();
         }
     }
@@ -125,7 +153,11 @@ impl Engine {
     /// There may be jobs again in the lanes of which a message said so.
     pub(super) fn look_where_hinted(&mut self) {
         if self.state.options.notify {
-            self.lanes.iter_mut().filter(|state| state.lane.take_hint()).for_each(|state| state.hint.look_again());
+            self.lanes
+                .states
+                .iter_mut()
+                .filter(|state| state.lane.take_hint())
+                .for_each(|state| state.hint.look_again());
         }
     }
 
@@ -135,30 +167,21 @@ impl Engine {
     /// BZPOPMIN prefers the first key, so the order changes with each wait, within each tier. A pending wait does not
     /// change: it goes on for at most [`LONGEST_WAIT`] if there may be other lanes.
     pub(super) fn watch(&mut self) -> Option<Watch> {
-        let count = self.lanes.len();
-        let from = self.watched_from % count.max(1);
-        let now = Instant::now();
+        let (count, now) = (self.lanes.states.len(), Instant::now());
         let rests = |state: &LaneState| count == 1 && state.in_hand > 0 && state.share.rests_until(now).is_some();
-        let open = |position: usize| Some(&self.lanes[position]).filter(|state| state.may_grow() && !rests(state));
-        let mut lanes: Vec<_> = (from..count).chain(0..from).filter_map(open).map(|state| state.lane.clone()).collect();
+        let open =
+            |position: usize| Some(&self.lanes.states[position]).filter(|state| state.may_grow() && !rests(state));
+        let positions = self.waiting.order.positions(count);
+        let mut lanes: Vec<_> = positions.filter_map(open).map(|state| state.lane.clone()).collect();
         let most = if self.state.options.has_lanes() { LONGEST_WAIT } else { Duration::MAX };
         let mut timeout = jittered(self.state.options.drain_delay.min(most));
-        let early = self.waited_for_all.and_then(|at| ALL_AGAIN.checked_sub(at.elapsed()));
-        match early.filter(|_| lanes.len() > FEW_MARKERS) {
-            Some(rest) => {
-                lanes.truncate(FEW_MARKERS);
-                timeout = timeout.min(rest.max(SHORTEST_WAIT));
-                self.watched_from = from + FEW_MARKERS;
-            }
-            None => {
-                self.waited_for_all = Some(Instant::now());
-                self.watched_from = from + 1;
-            }
-        }
+        let (most, part_ends) = self.waiting.order.part(lanes.len(), now);
+        lanes.truncate(most);
+        timeout = part_ends.map_or(timeout, |rest| timeout.min(rest));
         lanes.sort_by_key(|lane| lane.tier);
         // Then the marker of a queue that is not scanned now, or that offers a slot, is waited for again.
         let ends = |state: &LaneState| [state.rest.until(), state.share.offer_ends(now)];
-        if let Some(end) = self.lanes.iter().flat_map(ends).flatten().min() {
+        if let Some(end) = self.lanes.states.iter().flat_map(ends).flatten().min() {
             timeout = timeout.min(end.saturating_duration_since(Instant::now()).max(SHORTEST_WAIT));
         }
         (!lanes.is_empty()).then_some(Watch { lanes, timeout })
@@ -176,17 +199,44 @@ impl Engine {
                 || state.share.next_change(now).filter(|_| may_fetch).map(|at| at.saturating_duration_since(now));
             limited.max(refused).or_else(|| [due(), share()].into_iter().flatten().min())
         };
-        self.lanes.iter().filter_map(change).min()
+        self.lanes.states.iter().filter_map(change).min()
     }
 
     /// There may be jobs again, wherever they are.
     pub(super) fn look_again(&mut self) {
-        self.lanes.iter_mut().for_each(|state| state.hint.look_again());
+        self.lanes.states.iter_mut().for_each(|state| state.hint.look_again());
     }
 
     /// The time of a change has come.
     pub(super) fn look_again_if_due(&mut self) {
         let now = now_ms();
-        self.lanes.iter_mut().for_each(|state| state.hint.look_again_if_due(now));
+        self.lanes.states.iter_mut().for_each(|state| state.hint.look_again_if_due(now));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_lane_is_the_first_in_its_turn() {
+        let mut order = WaitOrder::default();
+        for first in [0, 1, 2, 0] {
+            let positions: Vec<_> = order.positions(3).collect();
+            assert_eq!(positions, [first, (first + 1) % 3, (first + 2) % 3]);
+            order.part(3, Instant::now());
+        }
+        assert_eq!(order.positions(0).count(), 0);
+    }
+
+    #[test]
+    fn all_of_many_markers_are_waited_for_only_so_often_and_a_few_in_between() {
+        let (mut order, began) = (WaitOrder::default(), Instant::now());
+        assert_eq!(order.part(200, began), (200, None));
+        let early = began + ALL_AGAIN / 5;
+        assert_eq!(order.part(200, early), (FEW_MARKERS, Some(ALL_AGAIN * 4 / 5)));
+        assert_eq!(order.positions(200).next(), Some(1 + FEW_MARKERS), "then the next ones");
+        assert_eq!(order.part(FEW_MARKERS, early), (FEW_MARKERS, None), "a few are no part");
+        assert_eq!(order.part(200, early + ALL_AGAIN * 2), (200, None));
     }
 }

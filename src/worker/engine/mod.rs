@@ -52,74 +52,43 @@ mod turn_taking;
 mod waiting;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use tokio::task::JoinSet;
 
-use self::admission::Admission;
-use self::lane_state::LaneState;
-use self::prefetch::Prefetch;
-use super::fetch::{Fetcher, MarkerWaiter};
-use super::finish::InFlight;
-use super::isolation::Isolation;
-use super::lanes::Turns;
+use self::batching::Finishing;
+use self::ending::End;
+use self::fetching::Fetching;
+use self::turn_taking::Lanes;
+use self::waiting::Waiting;
+use super::fetch::MarkerWaiter;
 use super::listeners::Event;
 use super::options::RunLimits;
 use super::sleep::sleep_until;
 use super::state::{Closing, WorkerState};
 use crate::connection::{BlockingLink, Link, Subscriber};
-use crate::error_once::ErrorOnce;
 use crate::heartbeat::WorkerLoop;
 use crate::protocol::Keys;
-use crate::spin_wait::SpinWait;
 
 /// How long the engine waits for a connection, or for a reply when it ends. Only outcomes wait longer.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// Start a worker's engine on the current runtime.
 pub fn start(state: Arc<WorkerState>, link: Link, blocking: BlockingLink, subscriber: Subscriber, limits: RunLimits) {
-    let keys = state.keys.clone();
     let tasks = background::watch_connection(&state, &link);
-    let fetch_link = link.with_connect_timeout(Some(MAX_WAIT));
+    let fetching = Fetching::new(&state, &link);
     let engine = Engine {
-        waiter: MarkerWaiter::new(blocking, state.heartbeats.of(WorkerLoop::Wait).clone()),
-        fetcher: Fetcher::new(fetch_link.clone(), state.options.worker_id.clone()),
-        in_flight: InFlight::default(),
-        lanes: Vec::new(),
-        lane_changes: None,
-        closes_lanes: false,
-        turns: Turns::default(),
-        alone_lane: None,
-        looked_at: 0,
-        watched_from: 0,
-        waited_for_all: None,
-        markers_polled: Instant::now(),
-        waited_after: None,
-        undrained: None,
-        route_reported: false,
-        heeds_pause: false,
-        end_took: Duration::ZERO,
-        woke_with: None,
-        admission: Admission::new(state.clone(), link.clone()),
-        prefetch: Prefetch::new(state.clone()),
-        deadline: limits.max_time.map(|time| Instant::now() + time),
+        waiting: Waiting::new(MarkerWaiter::new(blocking, state.heartbeats.of(WorkerLoop::Wait).clone())),
+        fetching,
+        finishing: Finishing::default(),
+        lanes: Lanes::default(),
+        end: End::new(limits),
+        keys: state.keys.clone(),
         state: state.clone(),
         link,
         subscriber,
-        fetch_link,
-        keys,
-        limits,
         tasks,
-        fetch_paused_until: None,
-        end_outage: ErrorOnce::default(),
-        stamp_errors: Arc::default(),
-        spin_wait: SpinWait::default(),
-        isolation: Isolation::new(state.options.lock_duration),
-        gathering_since: None,
-        fetched: 0,
-        in_hand: 0,
-        worked: false,
     };
     tokio::spawn(async move {
         if std::panic::AssertUnwindSafe(engine.run()).catch_unwind().await.is_err() {
@@ -134,57 +103,14 @@ struct Engine {
     state: Arc<WorkerState>,
     link: Link,
     subscriber: Subscriber,
-    /// The same link for fetches: it waits for a connection at most [`MAX_WAIT`].
-    fetch_link: Link,
     keys: Keys,
-    limits: RunLimits,
-    deadline: Option<Instant>,
-    prefetch: Prefetch,
-    fetcher: Fetcher,
-    waiter: MarkerWaiter,
-    in_flight: InFlight,
-    admission: Admission,
-    lanes: Vec<LaneState>,
-    /// The changes of the worker's lanes that this engine has seen.
-    lane_changes: Option<usize>,
-    /// Lanes that nobody uses any more are not closed yet.
-    closes_lanes: bool,
-    turns: Turns,
+    /// Timers, and calls for which the engine does not wait.
     tasks: JoinSet<()>,
-    /// The server refused a fetch: the next one is sent after this moment.
-    fetch_paused_until: Option<Instant>,
-    end_outage: ErrorOnce,
-    stamp_errors: Arc<ErrorOnce>,
-    spin_wait: SpinWait,
-    isolation: Isolation,
-    /// The lane whose next job must run alone: it has the next turn.
-    alone_lane: Option<usize>,
-    /// The lane that was looked at last although nothing said that it has jobs.
-    looked_at: usize,
-    /// When the markers of queues without jobs were looked at while the worker waited for none.
-    markers_polled: Instant,
-    /// How many jobs had been fetched when a wait for markers ended without one.
-    waited_after: Option<u64>,
-    /// Where the next wait for markers begins.
-    watched_from: usize,
-    /// When the last wait for the markers of all lanes began.
-    waited_for_all: Option<Instant>,
-    /// A queue that was not drained at the last look.
-    undrained: Option<Keys>,
-    /// It was told that the run waits for jobs that this worker does not take.
-    route_reported: bool,
-    /// It is paused and waits for no marker any more.
-    heeds_pause: bool,
-    /// How long the server took to end the wait.
-    end_took: Duration,
-    /// It stops taking jobs, and had so many in hand when it woke other workers; `None` if it has to wake them.
-    woke_with: Option<usize>,
-    /// Outcomes wait for others, to go in the same call.
-    gathering_since: Option<Instant>,
-    fetched: u64,
-    in_hand: usize,
-    /// A job was settled since the last `drained` event.
-    worked: bool,
+    waiting: Waiting,
+    fetching: Fetching,
+    finishing: Finishing,
+    lanes: Lanes,
+    end: End,
 }
 
 impl Engine {
@@ -193,7 +119,7 @@ impl Engine {
         tokio::select! {
             biased;
             // First, so that nothing more is sent. It also ends a wait for a server that does not answer.
-            () = state.lifecycle.end_demanded() => self.lanes.iter().for_each(|state| state.lane.locks.lose_all()),
+            () = state.lifecycle.end_demanded() => self.lanes.states.iter().for_each(|state| state.lane.locks.lose_all()),
             () = async { self.work().await; self.shut_down().await } => {}
         }
         // Lock renewal ends last.
@@ -204,7 +130,7 @@ impl Engine {
     /// Work until asked to close or until the run's end is reached.
     async fn work(&mut self) {
         let mut closing = self.state.lifecycle.watch();
-        let deadline = self.deadline;
+        let deadline = self.end.deadline;
         tokio::select! {
             checked = self.check() => if let Err(error) = checked {
                 return self.state.lifecycle.refuse(error);
@@ -224,7 +150,7 @@ impl Engine {
         }
         background::start(&mut self.tasks, &self.state, &self.link);
         self.state.emit(Event::Ready);
-        while self.state.lifecycle.closing() == Closing::No && self.deadline.is_none_or(|at| Instant::now() < at) {
+        while self.state.lifecycle.closing() == Closing::No && !self.end.is_overdue() {
             self.open_lanes();
             self.check_lanes().await;
             self.look_where_hinted();
@@ -240,17 +166,18 @@ impl Engine {
                 self.wait(0).await;
             } else if !outcomes.is_empty() {
                 self.send(outcomes);
-            } else if !self.in_flight.is_empty() {
+            } else if !self.finishing.in_flight.is_empty() {
                 self.wait(0).await;
             } else if !self.is_connected().await {
                 // The next turn sees what has happened meanwhile.
             } else if self.is_fetch_paused() {
                 self.wait(0).await;
-            } else if let Some(sent) = self.lost_reply_of().and_then(|lane| self.lanes[lane].lost_replies.pop()) {
+            } else if let Some(sent) = self.lost_reply_of().and_then(|lane| self.lanes.states[lane].lost_replies.pop())
+            {
                 self.recover(sent).await;
             } else if let Some(lane) = (room > 0).then(|| self.next_turn()).flatten() {
                 self.fetch(lane).await;
-            } else if self.in_hand == 0 && self.has_ended().await {
+            } else if self.lanes.in_hand == 0 && self.has_ended().await {
                 return;
             } else {
                 self.wait(room).await;

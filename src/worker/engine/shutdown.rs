@@ -17,13 +17,13 @@ impl Engine {
     /// Stop taking jobs while the worker is paused.
     pub(super) async fn heed_pause(&mut self) {
         if !self.state.paused.load(Ordering::Relaxed) {
-            self.heeds_pause = false;
-            self.owe_wake_up();
+            self.end.heeds_pause = false;
+            self.end.owe_wake_up();
             return;
         }
-        if !std::mem::replace(&mut self.heeds_pause, true) && self.waiter.is_waiting() {
+        if !std::mem::replace(&mut self.end.heeds_pause, true) && self.waiting.waiter.is_waiting() {
             self.stop_waiting().await;
-            self.waiter.restart(); // other programs list workers by this connection
+            self.waiting.waiter.restart(); // other programs list workers by this connection
         }
         self.wake_others().await;
     }
@@ -31,34 +31,26 @@ impl Engine {
     /// Stop waiting for jobs. A marker that was popped meanwhile is put back.
     pub(super) async fn stop_waiting(&mut self) {
         let began = Instant::now();
-        if let Some(popped) = self.waiter.end().await {
+        if let Some(popped) = self.waiting.waiter.end().await {
             self.note_popped(popped);
         }
-        self.end_took = began.elapsed();
+        self.end.took = began.elapsed();
         self.check_markers(false).await;
         self.return_markers(true).await;
     }
 
-    /// Other workers must be woken again, for jobs that go back now.
-    pub(super) fn owe_wake_up(&mut self) {
-        self.woke_with = None;
-    }
-
-    /// Wake other workers when the jobs that no handler has started are back, and again when the last job has ended,
-    /// since it may have held a place of the global concurrency. Best effort: without it they look at their next drain
-    /// delay.
+    /// Wake other workers if they are owed it. Best effort: without it they look at their next drain delay.
     pub(super) async fn wake_others(&mut self) {
-        let has_woken = self.woke_with.is_some_and(|in_hand| in_hand == 0 || self.in_hand > 0);
-        let goes_back = !self.in_flight.is_empty() || self.state.outcomes.count_returning() > 0;
-        if has_woken || goes_back || !self.link.is_connected() {
+        let goes_back = !self.finishing.in_flight.is_empty() || self.state.outcomes.count_returning() > 0;
+        if !self.end.owes_wake_up(self.lanes.in_hand) || goes_back || !self.link.is_connected() {
             return;
         }
-        self.woke_with = Some(self.in_hand);
-        let usable = self.lanes.iter().filter(|state| state.checked && state.refused_until().is_none());
+        self.end.wakes(self.lanes.in_hand);
+        let usable = self.lanes.states.iter().filter(|state| state.checked && state.refused_until().is_none());
         let queues: Vec<_> = usable.map(|state| state.lane.clone()).collect();
-        let woken = wake_another(&self.fetch_link, queues.iter().map(|lane| &lane.keys));
+        let woken = wake_another(&self.fetching.link, queues.iter().map(|lane| &lane.keys));
         // A server that has just let the end of the wait time out is not waited for once more.
-        let time = MAX_WAIT.saturating_sub(std::mem::take(&mut self.end_took));
+        let time = MAX_WAIT.saturating_sub(std::mem::take(&mut self.end.took));
         let _ = tokio::time::timeout(time, woken).await;
     }
 
@@ -68,15 +60,15 @@ impl Engine {
         while let Some(completed) = self.next_completed().await {
             self.complete(completed);
         }
-        self.owe_wake_up();
+        self.end.owe_wake_up();
         self.stop_waiting().await;
-        let lost = self.lanes.iter_mut().flat_map(|state| std::mem::take(&mut state.lost_replies));
+        let lost = self.lanes.states.iter_mut().flat_map(|state| std::mem::take(&mut state.lost_replies));
         for sent in lost.collect::<Vec<_>>() {
             if tokio::time::timeout(MAX_WAIT, self.recover(sent.clone())).await.is_err() {
-                self.lanes[sent.request.lane.position].lost_replies.push(sent);
+                self.lanes.states[sent.request.lane.position].lost_replies.push(sent);
             }
         }
-        if self.lanes.iter().any(|state| !state.lost_replies.is_empty()) {
+        if self.lanes.states.iter().any(|state| !state.lost_replies.is_empty()) {
             let text = "the reply to a fetch got lost: its jobs, if any, run again when their locks expire";
             self.state.error(text.to_owned());
         }
@@ -92,15 +84,15 @@ impl Engine {
                 self.complete(completed);
                 continue;
             }
-            if !self.in_flight.is_empty() {
+            if !self.finishing.in_flight.is_empty() {
                 let text = format!(
                     "the outcomes of {} jobs were not accepted before their locks expired: these jobs run again",
-                    self.in_hand
+                    self.lanes.in_hand
                 );
                 return self.state.error(text);
             }
             self.wake_others().await;
-            if self.in_hand == 0 {
+            if self.lanes.in_hand == 0 {
                 return;
             }
             self.check_claims();
@@ -116,16 +108,16 @@ impl Engine {
     async fn next_completed(&mut self) -> Option<CompletedCall> {
         loop {
             tokio::select! {
-                completed = self.in_flight.next() => return completed,
+                completed = self.finishing.in_flight.next() => return completed,
                 () = tokio::time::sleep(EXPIRY_CHECK) => {}
             }
             let outcomes = &self.state.outcomes;
-            let settled = self.in_flight.leaving() + outcomes.count() + outcomes.count_returning();
-            if self.in_hand > settled {
+            let settled = self.finishing.in_flight.leaving() + outcomes.count() + outcomes.count_returning();
+            if self.lanes.in_hand > settled {
                 continue;
             }
             // Whoever has these jobs next need not wait longer than for the last renewal.
-            self.lanes.iter().for_each(|state| state.lane.locks.let_expire());
+            self.lanes.states.iter().for_each(|state| state.lane.locks.let_expire());
             if self.are_locks_expired() {
                 return None;
             }
@@ -134,6 +126,6 @@ impl Engine {
 
     fn are_locks_expired(&self) -> bool {
         let duration = self.state.options.lock_duration;
-        self.lanes.iter().all(|state| state.lane.locks.are_older_than(duration))
+        self.lanes.states.iter().all(|state| state.lane.locks.are_older_than(duration))
     }
 }

@@ -13,21 +13,37 @@ use crate::protocol::keys::hash_tag;
 use crate::protocol::Keys;
 use crate::queue::{QueueHandle, QueueOptions};
 use crate::worker::finish::Finisher;
+use crate::worker::lanes::Turns;
 use crate::worker::rights;
+
+/// The lanes that the engine serves, and whose turn it is.
+#[derive(Default)]
+pub(super) struct Lanes {
+    pub states: Vec<LaneState>,
+    pub turns: Turns,
+    /// The lane whose next job must run alone: it has the next turn.
+    pub alone: Option<usize>,
+    /// How many jobs of all lanes are in hand.
+    pub in_hand: usize,
+    /// The changes of the worker's lanes that this engine has seen.
+    changes: Option<usize>,
+    /// Lanes that nobody uses any more are not closed yet.
+    closes: bool,
+}
 
 impl Engine {
     /// Open the lanes that were offered, and start the timers of those that are in use. Close those that are not used
     /// any more.
     pub(super) fn open_lanes(&mut self) {
         let changes = self.state.lanes.changes();
-        if self.lane_changes.replace(changes) == Some(changes) {
-            if self.closes_lanes {
+        if self.lanes.changes.replace(changes) == Some(changes) {
+            if self.lanes.closes {
                 self.close_lanes();
             }
             return;
         }
         for lane in self.state.lanes.all() {
-            let known = self.lanes.get_mut(lane.position);
+            let known = self.lanes.states.get_mut(lane.position);
             if known.as_ref().is_some_and(|state| Arc::ptr_eq(&state.lane, &lane)) {
                 continue;
             }
@@ -35,7 +51,7 @@ impl Engine {
             let opened = LaneState::new(lane, finisher, self.state.options.run_retry_delay);
             match known {
                 Some(closed) => *closed = opened,
-                None => self.lanes.push(opened),
+                None => self.lanes.states.push(opened),
             }
         }
         self.close_lanes();
@@ -43,12 +59,12 @@ impl Engine {
             // Nothing is claimed ahead any more.
             self.state.give_back(self.state.ready_queue.withdraw_claims());
         }
-        (0..self.lanes.len()).for_each(|position| self.start_timers(position));
+        (0..self.lanes.states.len()).for_each(|position| self.start_timers(position));
     }
 
     /// Start the timers of a lane, if its queue can be used and is known to be used: a timer may create keys.
     pub(super) fn start_timers(&mut self, position: usize) {
-        let state = &mut self.lanes[position];
+        let state = &mut self.lanes.states[position];
         if state.checked && state.lane.is_registered() && state.timers.is_none() {
             let (tasks, subscriber) = (&mut self.tasks, &self.subscriber);
             state.timers = Some(background::start_lane(tasks, &self.state, &self.link, subscriber, &state.lane));
@@ -59,15 +75,15 @@ impl Engine {
     /// for another. One with a job in hand, a marker that was popped, or in a wait for markers that is not over comes
     /// later.
     fn close_lanes(&mut self) {
-        self.closes_lanes = false;
-        for state in &mut self.lanes {
+        self.lanes.closes = false;
+        for state in &mut self.lanes.states {
             let is_used = state.lane.is_registered();
             if is_used || (state.timers.is_none() && (state.lane.is_served() || state.lane.is_closed())) {
                 continue;
             }
-            let waits = !state.lane.is_served() && self.waiter.is_waiting();
+            let waits = !state.lane.is_served() && self.waiting.waiter.is_waiting();
             if waits || state.is_occupied() {
-                self.closes_lanes = true;
+                self.lanes.closes = true;
                 continue;
             }
             state.timers.take().into_iter().flatten().for_each(|timer| timer.abort());
@@ -76,7 +92,7 @@ impl Engine {
     }
 
     pub(super) fn has_several_lanes(&self) -> bool {
-        self.lanes.len() > 1
+        self.lanes.states.len() > 1
     }
 
     /// The lane whose turn it is to fetch, if any lane that may fetch can have jobs. It has then taken its turn.
@@ -85,22 +101,22 @@ impl Engine {
         let may_fetch = |state: &LaneState| if state.leaving > 0 { state.is_open() } else { state.may_grow() };
         let may_have_jobs = |state: &LaneState| !state.hint.is_idle() && may_fetch(state);
         if !self.has_several_lanes() {
-            return self.lanes.first().filter(|state| may_have_jobs(state)).map(|_| 0);
+            return self.lanes.states.first().filter(|state| may_have_jobs(state)).map(|_| 0);
         }
         self.look_again_if_due();
-        if let Some(position) = self.alone_lane.filter(|position| self.lanes[*position].is_open()) {
+        if let Some(position) = self.lanes.alone.filter(|position| self.lanes.states[*position].is_open()) {
             return Some(position);
         }
-        let waiting = self.lanes.iter().enumerate().filter(|(_, state)| may_have_jobs(state));
+        let waiting = self.lanes.states.iter().enumerate().filter(|(_, state)| may_have_jobs(state));
         let mut waiting: Vec<_> = waiting.map(|(position, state)| (position, state.lane.weight)).collect();
         if self.state.options.strict {
-            let first = waiting.iter().map(|(position, _)| self.lanes[*position].lane.tier).min();
-            waiting.retain(|(position, _)| Some(self.lanes[*position].lane.tier) == first);
+            let first = waiting.iter().map(|(position, _)| self.lanes.states[*position].lane.tier).min();
+            waiting.retain(|(position, _)| Some(self.lanes.states[*position].lane.tier) == first);
         }
         let stays = |position: usize| {
-            self.lanes.get(position).is_some_and(|state| !state.hint.is_idle() || state.share.is_full())
+            self.lanes.states.get(position).is_some_and(|state| !state.hint.is_idle() || state.share.is_full())
         };
-        self.turns.next(&waiting, stays)
+        self.lanes.turns.next(&waiting, stays)
     }
 
     /// Check before the first write that this is a queue of BullMQ's on a server that supports it.
@@ -118,7 +134,7 @@ impl Engine {
         let queue = self.queue(&self.link, &self.keys);
         rights::wait_until_usable(&self.state, &self.link, &queue).await?;
         self.open_lanes();
-        if let Some(own) = self.lanes.iter().position(|state| state.lane.keys == self.keys) {
+        if let Some(own) = self.lanes.states.iter().position(|state| state.lane.keys == self.keys) {
             self.accept_lane(own);
         }
         Ok(())
@@ -133,11 +149,11 @@ impl Engine {
     /// Check the queues of lanes that were not checked yet. One that cannot be used is left out for a while.
     pub(super) async fn check_lanes(&mut self) {
         let is_new = |state: &&LaneState| !state.checked && state.refused_until().is_none();
-        let new: Vec<_> = self.lanes.iter().filter(is_new).map(|state| state.lane.clone()).collect();
+        let new: Vec<_> = self.lanes.states.iter().filter(is_new).map(|state| state.lane.clone()).collect();
         if new.is_empty() || !self.link.is_connected() {
             return;
         }
-        let queues: Vec<_> = new.iter().map(|lane| self.queue(&self.fetch_link, &lane.keys)).collect();
+        let queues: Vec<_> = new.iter().map(|lane| self.queue(&self.fetching.link, &lane.keys)).collect();
         let checked = join_all(queues.iter().map(QueueHandle::ready)).await;
         for (lane, checked) in new.into_iter().zip(checked) {
             match checked {
@@ -150,13 +166,13 @@ impl Engine {
 
     /// The queue of a lane can be used.
     fn accept_lane(&mut self, position: usize) {
-        self.lanes[position].checked = true;
+        self.lanes.states[position].checked = true;
         self.start_timers(position);
     }
 
     /// Leave a lane out for a while; the others go on.
     pub(super) fn refuse_lane(&mut self, position: usize, error: &Error) {
-        let state = &mut self.lanes[position];
+        let state = &mut self.lanes.states[position];
         if state.refuse(error) {
             let queue = state.lane.queue();
             self.state.error(format!("queue {queue} is left out for now, the others are served: {error}"));
@@ -165,11 +181,11 @@ impl Engine {
 
     /// Count the jobs of a lane, and of all lanes.
     pub(super) fn count_in_hand(&mut self, position: usize, count: usize) {
-        let before = std::mem::replace(&mut self.lanes[position].in_hand, count);
-        self.in_hand = self.in_hand.saturating_sub(before) + count;
-        if self.in_hand == 0 {
-            self.isolation.end();
+        let before = std::mem::replace(&mut self.lanes.states[position].in_hand, count);
+        self.lanes.in_hand = self.lanes.in_hand.saturating_sub(before) + count;
+        if self.lanes.in_hand == 0 {
+            self.fetching.isolation.end();
         }
-        self.state.stats.in_hand.store(self.in_hand, Ordering::Relaxed);
+        self.state.stats.in_hand.store(self.lanes.in_hand, Ordering::Relaxed);
     }
 }

@@ -6,9 +6,12 @@ use futures_util::FutureExt;
 
 use super::batching::GATHER_TIME;
 use super::claims::CLAIM_CHECK;
+use super::markers::WaitOrder;
 use super::Engine;
 use crate::clock;
 use crate::error::Error;
+use crate::spin_wait::SpinWait;
+use crate::worker::fetch::MarkerWaiter;
 use crate::worker::options::Until;
 use crate::worker::sleep::{sleep_for, sleep_until};
 use crate::worker::state::Closing;
@@ -16,18 +19,44 @@ use crate::worker::state::Closing;
 /// How often a run that ends by itself checks whether its end is reached.
 const END_CHECK: Duration = Duration::from_millis(50);
 
+/// What the engine waits with, and what it has seen while it waited.
+pub(super) struct Waiting {
+    pub waiter: MarkerWaiter,
+    pub spin: SpinWait,
+    /// The lane that was looked at last although nothing said that it has jobs.
+    pub looked_at: usize,
+    pub order: WaitOrder,
+    /// When the markers of queues without jobs were looked at while the worker waited for none.
+    pub polled: Instant,
+    /// How many jobs had been fetched when a wait for markers ended without one.
+    pub empty_after: Option<u64>,
+}
+
+impl Waiting {
+    pub fn new(waiter: MarkerWaiter) -> Self {
+        Waiting {
+            waiter,
+            spin: SpinWait::default(),
+            looked_at: 0,
+            order: WaitOrder::default(),
+            polled: Instant::now(),
+            empty_after: None,
+        }
+    }
+}
+
 impl Engine {
     /// Wait for an outcome, a completed call, a marker, a timer or a change of settings.
     pub(super) async fn wait(&mut self, room: usize) {
         self.check_claims();
         // With more than one job in hand there is other work to do meanwhile. An outcome that is here already waits for
         // a call in flight: spinning would keep that call from its reply.
-        let (began, is_single) = (Instant::now(), self.in_hand == 1 && self.state.outcomes.count() == 0);
+        let (began, is_single) = (Instant::now(), self.lanes.in_hand == 1 && self.state.outcomes.count() == 0);
         if is_single && self.spin(began).await {
             return;
         }
-        let ends_by_itself = self.in_hand == 0 && self.limits.until != Until::Closed;
-        let has_claims = self.in_hand > 0 && self.state.ready_queue.has_claims();
+        let ends_by_itself = self.lanes.in_hand == 0 && self.end.limits.until != Until::Closed;
+        let has_claims = self.lanes.in_hand > 0 && self.state.ready_queue.has_claims();
         let gathering = self.is_gathering();
         let tick = match (gathering, has_claims) {
             (true, _) => GATHER_TIME,
@@ -36,15 +65,15 @@ impl Engine {
         };
         let change = self.next_change(room > 0);
         let moves = clock::moves();
-        if room > 0 && !self.waiter.is_waiting() {
-            self.watch().into_iter().for_each(|watch| self.waiter.start_waiting(watch));
+        if room > 0 && !self.waiting.waiter.is_waiting() {
+            self.watch().into_iter().for_each(|watch| self.waiting.waiter.start_waiting(watch));
         }
-        let alone_until = self.isolation.until().filter(|at| Instant::now() < *at);
+        let alone_until = self.fetching.isolation.until().filter(|at| Instant::now() < *at);
         tokio::select! {
-            Some(completed) = self.in_flight.next() => self.complete(completed),
+            Some(completed) = self.finishing.in_flight.next() => self.complete(completed),
             () = self.state.wake.notified() => {}
             // Also without room: then the marker is put back, for a worker that has some.
-            popped = self.waiter.popped() => self.note_popped(popped),
+            popped = self.waiting.waiter.popped() => self.note_popped(popped),
             () = sleep_for(change) => self.look_again_if_due(),
             () = clock::moved(moves), if change.is_some() || room > 0 => self.look_again(),
             () = tokio::time::sleep(tick), if ends_by_itself || has_claims || gathering => {
@@ -52,9 +81,9 @@ impl Engine {
                     self.look_in_turn();
                 }
             }
-            () = sleep_until(self.fetch_paused_until.filter(|until| Instant::now() < *until)) => {}
+            () = sleep_until(self.fetching.paused_until.filter(|until| Instant::now() < *until)) => {}
             () = sleep_until(alone_until) => {}
-            () = sleep_until(self.deadline) => {}
+            () = sleep_until(self.end.deadline) => {}
             stopped = self.tasks.join_next(), if !self.tasks.is_empty() => {
                 if stopped.is_some_and(|result| result.is_err_and(|error| error.is_panic())) {
                     self.state.error("a timer of the worker stopped because of an internal error".to_owned());
@@ -63,17 +92,17 @@ impl Engine {
             }
         }
         if is_single {
-            self.spin_wait.end(began);
+            self.waiting.spin.end(began);
         }
     }
 
     /// Wait without sleeping for the outcome or the call of the only job in hand. True: it has come.
     async fn spin(&mut self, began: Instant) -> bool {
-        while self.spin_wait.may_spin(began) {
+        while self.waiting.spin.may_spin(began) {
             if self.state.outcomes.count() > 0 {
                 return true;
             }
-            if let Some(Some(completed)) = self.in_flight.next().now_or_never() {
+            if let Some(Some(completed)) = self.finishing.in_flight.next().now_or_never() {
                 self.complete(completed);
                 return true;
             }
@@ -88,9 +117,9 @@ impl Engine {
         tokio::select! {
             biased;
             // If the server refuses the connection, do not wait: the next call returns the reason.
-            ready = self.fetch_link.ready() => !matches!(ready, Err(Error::ConnectionLost(_))),
+            ready = self.fetching.link.ready() => !matches!(ready, Err(Error::ConnectionLost(_))),
             () = self.state.wake.notified() => false,
-            () = sleep_until(self.deadline) => false,
+            () = sleep_until(self.end.deadline) => false,
         }
     }
 }
