@@ -14,7 +14,7 @@ use super::fault::Fault;
 use super::pace::Pace;
 use super::setup::Greeting;
 use super::wire::{NoReply, Wire, OUT_OF_STEP};
-use super::{Endpoint, Proven};
+use super::{Endpoint, Link, Proven, WeakLink};
 use crate::error::{Error, Result};
 use crate::heartbeat::Heartbeat;
 use crate::protocol::reply;
@@ -46,6 +46,8 @@ pub struct BlockingLink {
     generation: u64,
     closed: bool,
     heartbeat: Arc<Heartbeat>,
+    /// The link whose calls must reach the same server.
+    beside: Option<WeakLink>,
 }
 
 impl BlockingLink {
@@ -53,7 +55,7 @@ impl BlockingLink {
     #[must_use]
     pub fn new(endpoint: Arc<Endpoint>, client_name: Option<String>) -> Self {
         let (pace, heartbeat) = (Pace::new(endpoint.longest_pause()), Arc::default());
-        BlockingLink { endpoint, client_name, wire: None, pace, generation: 0, closed: false, heartbeat }
+        BlockingLink { endpoint, client_name, wire: None, pace, generation: 0, closed: false, heartbeat, beside: None }
     }
 
     /// Notes in `heartbeat` when a part of a wait for markers has ended.
@@ -62,10 +64,18 @@ impl BlockingLink {
         BlockingLink { heartbeat, ..self }
     }
 
+    /// Waits where the calls of this link go. Sentinels that disagree, or a false message of one, could send each to
+    /// another server.
+    #[must_use]
+    pub fn beside(self, link: &Link) -> Self {
+        BlockingLink { beside: Some(link.downgrade()), ..self }
+    }
+
     /// Another one like this, which is not connected.
     #[must_use]
     pub fn another(&self) -> Self {
-        Self::new(self.endpoint.clone(), self.client_name.clone()).with_heartbeat(self.heartbeat.clone())
+        let new = Self::new(self.endpoint.clone(), self.client_name.clone());
+        BlockingLink { heartbeat: self.heartbeat.clone(), beside: self.beside.clone(), ..new }
     }
 
     /// Connects if it is not connected, after the backoff of earlier failures.
@@ -138,6 +148,10 @@ impl BlockingLink {
             cmd.arg(keys).arg(format!("{:.3}", part.as_secs_f64()));
             let Some(popped) = self.wait_until(&cmd, part, read_marker, ended.as_mut()).await? else { return Ok(None) };
             self.heartbeat.beat();
+            if popped.is_none() {
+                // Then the Sentinels are asked again.
+                self.wire.take_if(|wire| self.beside.as_ref().is_some_and(|link| link.is_elsewhere(wire)));
+            }
             if popped.is_some() || self.wire.is_none() || Instant::now() + SHORTEST >= end {
                 return Ok(popped);
             }

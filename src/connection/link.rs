@@ -12,6 +12,7 @@ use super::ending::Ending;
 use super::reconnector::Reconnector;
 use super::setup::HotScript;
 use super::shared_link::{SharedLink, User};
+use super::wire::Wire;
 use super::{Endpoint, LinkState, Retry, ServerInfo};
 use crate::error::Result;
 
@@ -50,6 +51,7 @@ pub struct Link {
 }
 
 /// Knows a link but does not use it, so it does not keep the connection open.
+#[derive(Clone)]
 pub struct WeakLink(Weak<SharedLink>);
 
 impl WeakLink {
@@ -62,6 +64,13 @@ impl WeakLink {
     #[must_use]
     pub fn server(&self) -> Option<ServerInfo> {
         self.0.upgrade()?.server.lock().clone()
+    }
+
+    /// Whether the link is connected to another server than this connection, since Sentinels have named two.
+    pub(super) fn is_elsewhere(&self, other: &Wire) -> bool {
+        let own = self.0.upgrade().and_then(|shared| shared.wire_after(0));
+        let addresses = own.as_ref().and_then(|own| own.named_by_sentinels()).zip(other.named_by_sentinels());
+        addresses.is_some_and(|(own, other)| own != other)
     }
 
     /// A new user of the link; `None` when it has closed.

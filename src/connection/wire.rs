@@ -210,6 +210,11 @@ impl Wire {
         self.meter.unanswered()
     }
 
+    /// Which server it is, if Sentinels have named it.
+    pub fn named_by_sentinels(&self) -> Option<&Address> {
+        self.located.as_ref().filter(|located| located.is_named_by_sentinels()).map(|located| &located.address)
+    }
+
     /// Returns another server when it is known to be the right one.
     pub async fn moved(&self) -> Address {
         match &self.located {

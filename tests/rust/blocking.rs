@@ -1,18 +1,20 @@
 //! Waiting for the marker without losing one.
 
 use std::future::pending;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bullrush::connection::BlockingLink;
+use bullrush::connection::{BlockingLink, Link};
 use bullrush::error::Error;
 use bullrush::protocol::Keys;
 use bullrush::worker::fetch::{Fetcher, Marker, MarkerWaiter, Watch};
 use bullrush::worker::lanes::Lane;
 use futures_util::FutureExt;
 
+use crate::fake::{bulk, confirmed, Fake};
 use crate::proxy::Proxy;
-use crate::server::{endpoint, number, run, text, until, Server};
+use crate::server::{endpoint, number, patient, run, text, until, Server};
 
 const KEY: &str = "bull:q:marker";
 
@@ -127,4 +129,30 @@ async fn a_marker_that_is_put_back_does_not_replace_an_earlier_one_that_came_mea
         fetcher.put_back(&lane, Marker { lane: 0, member: "1".to_owned(), score: 7_000.0 }).await;
         assert_eq!(text(&link, &format!("ZSCORE {} 1", lane.keys.marker())).await, kept);
     }
+}
+
+#[tokio::test]
+async fn a_wait_for_markers_goes_to_the_server_of_the_calls_although_a_sentinel_has_named_another_one() {
+    let (right, wrong) = (Server::start(), Server::start());
+    let named = Arc::new(AtomicU16::new(right.port()));
+    let said = named.clone();
+    let (port, _) = Fake::start(move |_, words| match words[0].as_str() {
+        "SENTINEL" => format!("*2\r\n{}{}", bulk("127.0.0.1"), bulk(&said.load(Ordering::SeqCst).to_string())),
+        "SUBSCRIBE" | "PSUBSCRIBE" => confirmed(words),
+        _ => "+OK\r\n".into(),
+    })
+    .await;
+    let endpoint = endpoint(&format!("redis+sentinel://127.0.0.1:{port}/main"));
+    let link = Link::open(endpoint.clone(), patient(20_000));
+    run(&link, "PING").await;
+    named.store(wrong.port(), Ordering::SeqCst);
+    let mut blocking = BlockingLink::new(endpoint, None).beside(&link);
+    blocking.connect().await.unwrap();
+    named.store(right.port(), Ordering::SeqCst);
+    run(&right.link(), "ZADD marker 0 0").await;
+    let mut popped = None;
+    for _ in 0..3 {
+        popped = popped.or(blocking.wait_marker("marker", Duration::from_millis(300), pending()).await.unwrap());
+    }
+    assert_eq!(popped, Some(("0".into(), 0.0)));
 }

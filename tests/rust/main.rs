@@ -3,6 +3,7 @@
 mod blocking;
 mod coalesced_calls;
 mod cron;
+mod fake;
 mod faults;
 mod fuzz;
 mod link;

@@ -41,7 +41,7 @@ impl CoreQueue {
         let options = QueueOptions { skip_metas_update: true, allow_legacy, ..QueueOptions::default() };
         let queue = QueueHandle::new(link.clone(), link, self.keys.clone(), options);
         let name = client_name(&self.keys, self.worker.worker_name.as_deref());
-        let blocking = BlockingLink::new(self.endpoint.clone(), Some(name));
+        let blocking = BlockingLink::new(self.endpoint.clone(), Some(name)).beside(queue.link());
         let manual = Arc::new(Manual::new(queue, blocking, self.worker.clone()));
         *slot = Some(OwnedByProcess::new(manual.clone()));
         manual

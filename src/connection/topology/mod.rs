@@ -42,6 +42,11 @@ impl Located {
         Located { address, ..self }
     }
 
+    /// Whether Sentinels say which server it is: one after the other may name another one.
+    pub fn is_named_by_sentinels(&self) -> bool {
+        self.news.is_some()
+    }
+
     /// Whether writes to this server wait, since Sentinels make another one the master.
     pub fn is_closed_to_writes(&self) -> bool {
         self.news.as_ref().is_some_and(|news| news.gate().is_closed_to(&self.address))

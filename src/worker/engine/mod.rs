@@ -79,7 +79,7 @@ pub fn start(state: Arc<WorkerState>, link: Link, blocking: BlockingLink, subscr
     let tasks = background::watch_connection(&state, &link);
     let fetching = Fetching::new(&state, &link);
     let engine = Engine {
-        waiting: Waiting::new(MarkerWaiter::new(blocking, state.heartbeats.of(WorkerLoop::Wait).clone())),
+        waiting: Waiting::new(MarkerWaiter::new(blocking.beside(&link), state.heartbeats.of(WorkerLoop::Wait).clone())),
         fetching,
         finishing: Finishing::default(),
         lanes: Lanes::default(),
