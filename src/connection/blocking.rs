@@ -150,7 +150,8 @@ impl BlockingLink {
             self.heartbeat.beat();
             if popped.is_none() {
                 // Then the Sentinels are asked again.
-                self.wire.take_if(|wire| self.beside.as_ref().is_some_and(|link| link.is_elsewhere(wire)));
+                let theirs = self.beside.as_ref().and_then(WeakLink::named_by_sentinels);
+                self.wire.take_if(|wire| theirs.as_ref().zip(wire.named_by_sentinels()).is_some_and(|(a, b)| a != b));
             }
             if popped.is_some() || self.wire.is_none() || Instant::now() + SHORTEST >= end {
                 return Ok(popped);

@@ -12,7 +12,7 @@ use super::ending::Ending;
 use super::reconnector::Reconnector;
 use super::setup::HotScript;
 use super::shared_link::{SharedLink, User};
-use super::wire::Wire;
+use super::socket::Address;
 use super::{Endpoint, LinkState, Retry, ServerInfo};
 use crate::error::Result;
 
@@ -66,11 +66,9 @@ impl WeakLink {
         self.0.upgrade()?.server.lock().clone()
     }
 
-    /// Whether the link is connected to another server than this connection, since Sentinels have named two.
-    pub(super) fn is_elsewhere(&self, other: &Wire) -> bool {
-        let own = self.0.upgrade().and_then(|shared| shared.wire_after(0));
-        let addresses = own.as_ref().and_then(|own| own.named_by_sentinels()).zip(other.named_by_sentinels());
-        addresses.is_some_and(|(own, other)| own != other)
+    /// The server that the link is connected to, if Sentinels have named it.
+    pub(super) fn named_by_sentinels(&self) -> Option<Address> {
+        self.0.upgrade()?.wire_after(0)?.named_by_sentinels().cloned()
     }
 
     /// A new user of the link; `None` when it has closed.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from weakref import WeakValueDictionary
 
 from bullrush.routing.target import Target, check_base, check_target, route_key
 
@@ -12,6 +14,10 @@ if TYPE_CHECKING:
 
 #: A `bullrush.base.handle.Handle`, of which this is a part.
 HandleT = TypeVar("HandleT", bound=Any)
+
+#: The newest handles stay although the program has none of them: twice as many as a queue may have routes at a time.
+#: Names of machines change, and one handle takes about 18 kB.
+_KEPT: Final = 512
 
 
 class Routes:
@@ -27,7 +33,8 @@ class Routes:
         self.base: str | None = None
         self.given: Target | None = None
         self.target: CoreTarget | None = None
-        self._handles: dict[tuple[object, ...], Any] = {}
+        self._handles: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
+        self._newest: OrderedDict[tuple[object, ...], Any] = OrderedDict()
         #: The last fallback that was given for a route.
         self._fallbacks: dict[str, tuple[object, ...]] = {}
 
@@ -54,12 +61,16 @@ class Routes:
         if known is not None and known.closing:
             # The program has closed the route, but not this queue.
             self._handles.pop(key, None)
+            self._newest.pop(key, None)
             known = None
         if known is None:
             route = handle._same_for(checked.queue_of(handle.name))
             route._routes.become(route, handle.name, target)
             # Two threads may both make one: the first one stays.
             known = self._handles.setdefault(key, route)
+            self._newest[key] = known
+            if len(self._newest) > _KEPT:
+                self._newest.popitem(last=False)
         found: HandleT = known
         return found
 
@@ -78,11 +89,12 @@ class Routes:
 
     def forget_registrations(self) -> None:
         """Register each route again before the next job is added to it."""
-        for route in self._handles.values():
+        for route in list(self._handles.values()):
             route._core = None
 
     def shut_down(self) -> None:
         """Close the handles of the routes."""
-        for route in self._handles.values():
+        for route in list(self._handles.values()):
             route._shut_down()
         self._handles.clear()
+        self._newest.clear()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from bullrush._core import now_ms, route_base
 from bullrush.base.handle import Handle
@@ -10,11 +10,16 @@ from bullrush.base.operation import operation, reply
 from bullrush.errors import BullrushError, InvalidOptionError
 from bullrush.job.calls.changes import DEFAULT_KEPT_LOGS, encode_progress
 from bullrush.job.failure import CANCELLED
-from bullrush.queue.routing.routes import core_of, cores_by_route, drain_revived, registered, replies
+from bullrush.queue.routing.routes import DEEPEST, core_of, cores_by_route, drain_revived, registered, replies
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.values.encoding import JSON
 from bullrush.values.naming import check_given_id, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bullrush._core import CoreQueue
 
 _DEFAULT_COUNT: Final = 1_000
 
@@ -193,6 +198,27 @@ class QueueAdministration(Handle):
         self.emit("cleaned", ids, "wait" if type == "waiting" else type)
         return ids
 
+    async def _remove_revived(self, base: CoreQueue, routes: Sequence[CoreQueue], *, force: bool, most: int) -> None:
+        """Remove what has come into queues that were gone already.
+
+        A parent becomes ready when the last of its children is removed in another queue; a worker may have run it.
+        """
+        queues, gone = [*routes, base], True
+        # A parent may have a parent, and a worker may run each of them: as many rounds as any flow is deep.
+        for _ in range(DEEPEST):
+            revived = await drain_revived(queues, delayed=True)
+            counts = await replies([queue.get_counts(["active", "completed", "failed"]) for queue in queues])
+            found = [queue for queue, left in zip(queues, counts, strict=True) if queue in revived or any(left)]
+            for queue in found:
+                await reply(queue.pause())
+                await reply(queue.obliterate(force, most))
+            gone = gone and not found
+            if not found:
+                break
+        if not gone:  # the registry goes last
+            await reply(base.pause())
+            await reply(base.obliterate(force, most))
+
     @operation
     async def obliterate(self, *, force: bool = False, count: int = _DEFAULT_COUNT) -> None:
         """Pause the queue and remove it from Redis, with all its jobs and all its routes.
@@ -225,11 +251,8 @@ class QueueAdministration(Handle):
         await replies([route.obliterate(force, most) for route in routes])
         # By the core of this handle: it has to know that its route is to be registered again by the next add.
         await reply(self.core.obliterate(force, most))
-        # A parent may be ready now in a queue that was gone already, since its last child was in another one.
-        if routes and (revived := await drain_revived([base, *routes], delayed=True)):
-            for queue in [*(route for route in routes if route in revived), base]:
-                await reply(queue.pause())
-                await reply(queue.obliterate(force, most))
+        if routes:
+            await self._remove_revived(base, routes, force=force, most=most)
         self._routes.forget_registrations()
 
     @operation

@@ -5,37 +5,12 @@ use std::time::{Duration, Instant};
 
 use super::Engine;
 use crate::worker::fetch::{FetchRequest, Room};
-use crate::worker::finish::InFlight;
 use crate::worker::limits;
 use crate::worker::outcome::Outcome;
 use crate::worker::state::Closing;
 
-/// How long the first outcomes of quick handlers wait for others.
-pub(super) const GATHER_TIME: Duration = Duration::from_millis(1);
 /// The outcomes of handlers quicker than this are gathered.
 const QUICK: Duration = Duration::from_micros(100);
-
-/// The calls that finish jobs, and the outcomes that wait for the next one.
-#[derive(Default)]
-pub(super) struct Finishing {
-    pub in_flight: InFlight,
-    /// Outcomes wait for others, to go in the same call.
-    gathering_since: Option<Instant>,
-    /// A job was settled since the last event `drained`.
-    pub has_settled: bool,
-}
-
-impl Finishing {
-    /// Whether the outcomes that wait are to wait for more, a moment at most.
-    fn gathers(&mut self, since: Option<Instant>, waiting: usize, wanted: usize, now: Instant) -> bool {
-        let since = since.unwrap_or(now);
-        if waiting == 0 || waiting >= wanted || now.saturating_duration_since(since) >= GATHER_TIME {
-            return false;
-        }
-        self.gathering_since = Some(since);
-        true
-    }
-}
 
 impl Engine {
     /// Take the outcomes of the next call; none if there are too few.
@@ -158,21 +133,5 @@ impl Engine {
             self.lanes.states[position].leave(outcomes.len());
             self.start(position, outcomes, None);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn outcomes_wait_for_others_until_enough_are_there_or_a_moment_is_over() {
-        let (mut finishing, began) = (Finishing::default(), Instant::now());
-        assert!(!finishing.gathers(None, 0, 5, began), "there are none");
-        assert!(!finishing.gathers(None, 5, 5, began), "all are there");
-        assert!(finishing.gathers(None, 1, 5, began));
-        let since = finishing.gathering_since.take();
-        assert!(finishing.gathers(since, 2, 5, began + GATHER_TIME / 2));
-        assert!(!finishing.gathers(since, 2, 5, began + GATHER_TIME), "the moment began with the first outcome");
     }
 }

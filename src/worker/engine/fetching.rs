@@ -1,52 +1,14 @@
 //! The engine's own fetches: those that do not go with a finish call.
 
 use std::sync::atomic::Ordering;
-use std::sync::Arc;
 use std::time::Instant;
 
-use super::admission::Admission;
-use super::prefetch::Prefetch;
 use super::{Engine, MAX_WAIT};
-use crate::connection::Link;
 use crate::error::Error;
-use crate::error_once::ErrorOnce;
 use crate::heartbeat::WorkerLoop;
-use crate::worker::fetch::{Fetcher, SentFetch};
-use crate::worker::isolation::Isolation;
+use crate::worker::fetch::SentFetch;
 use crate::worker::sleep::sleep_until;
-use crate::worker::state::{Closing, WorkerState};
-
-/// What the engine fetches with, and how much it may.
-pub(super) struct Fetching {
-    pub fetcher: Fetcher,
-    /// The link of fetches: it waits for a connection at most [`MAX_WAIT`].
-    pub link: Link,
-    pub admission: Admission,
-    pub prefetch: Prefetch,
-    pub isolation: Isolation,
-    /// How many jobs were fetched in this run.
-    pub count: u64,
-    /// The server refused a fetch: the next one is sent after this moment.
-    pub paused_until: Option<Instant>,
-    /// About the starts of jobs that were claimed ahead.
-    pub stamp_errors: Arc<ErrorOnce>,
-}
-
-impl Fetching {
-    pub fn new(state: &Arc<WorkerState>, link: &Link) -> Self {
-        let own = link.with_connect_timeout(Some(MAX_WAIT));
-        Fetching {
-            fetcher: Fetcher::new(own.clone(), state.options.worker_id.clone()),
-            link: own,
-            admission: Admission::new(state.clone(), link.clone()),
-            prefetch: Prefetch::new(state.clone()),
-            isolation: Isolation::new(state.options.lock_duration),
-            count: 0,
-            paused_until: None,
-            stamp_errors: Arc::default(),
-        }
-    }
-}
+use crate::worker::state::Closing;
 
 impl Engine {
     pub(super) async fn fetch(&mut self, position: usize) {

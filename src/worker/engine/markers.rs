@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::lane_state::LaneState;
+use super::waits::SHORTEST_WAIT;
 use super::Engine;
 use crate::clock::now_ms;
 use crate::connection::Retry;
@@ -15,45 +16,11 @@ const FORGETS_MARKERS: bool = cfg!(feature = "planted-lost-wake-up");
 
 /// Longest sleep while rate limited: the limit may be removed by hand.
 const LONGEST_LIMIT: Duration = Duration::from_secs(30);
-/// A wait for more markers than this costs the server as much as some fetches: half a microsecond per marker.
-const FEW_MARKERS: usize = 64;
-/// So a worker that is woken again and again waits for all of many markers only so often, and for a few of them in
-/// between.
-const ALL_AGAIN: Duration = Duration::from_millis(50);
 /// How often a worker looks at the markers of its queues that had no jobs, while it waits for none.
 const MARKER_POLL: Duration = Duration::from_millis(500);
-const SHORTEST_WAIT: Duration = Duration::from_millis(10);
 /// The longest wait of a worker that may get further lanes, up to 2 s with its jitter: a lane that is opened meanwhile
 /// is not waited for yet.
 const LONGEST_WAIT: Duration = Duration::from_millis(1800);
-
-/// Where the next wait for markers begins, and when it is for those of a part of the lanes.
-#[derive(Default)]
-pub(super) struct WaitOrder {
-    from: usize,
-    /// When the last wait for the markers of all lanes began.
-    all_since: Option<Instant>,
-}
-
-impl WaitOrder {
-    /// The positions of so many lanes: each time another one is the first.
-    fn positions(&self, count: usize) -> impl Iterator<Item = usize> {
-        let from = self.from % count.max(1);
-        (from..count).chain(0..from)
-    }
-
-    /// How many of the lanes are waited for, and how long at most if these are not all.
-    fn part(&mut self, lanes: usize, now: Instant) -> (usize, Option<Duration>) {
-        let early = self.all_since.and_then(|at| ALL_AGAIN.checked_sub(now.saturating_duration_since(at)));
-        if let Some(rest) = early.filter(|_| lanes > FEW_MARKERS) {
-            self.from += FEW_MARKERS;
-            return (FEW_MARKERS, Some(rest.max(SHORTEST_WAIT)));
-        }
-        self.all_since = Some(now);
-        self.from += 1;
-        (lanes, None)
-    }
-}
 
 impl Engine {
     /// Check for a marker that was popped while the engine was busy, and put those back that are of no use here.
@@ -81,9 +48,9 @@ impl Engine {
 
     /// Put the markers back that led to scans without a result, when the rest after them is over: another worker may
     /// match.
-    pub(super) async fn return_markers(&mut self, ends: bool) {
+    pub(super) async fn return_markers(&mut self) {
         for state in &mut self.lanes.states {
-            if state.rest.take_marker(ends) {
+            if state.rest.take_marker() {
                 let marker = Marker { lane: state.lane.position, member: "0".to_owned(), score: 0.0 };
                 self.fetching.fetcher.put_back(&state.lane, marker).await;
             }
@@ -211,32 +178,5 @@ impl Engine {
     pub(super) fn look_again_if_due(&mut self) {
         let now = now_ms();
         self.lanes.states.iter_mut().for_each(|state| state.hint.look_again_if_due(now));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_lane_is_the_first_in_its_turn() {
-        let mut order = WaitOrder::default();
-        for first in [0, 1, 2, 0] {
-            let positions: Vec<_> = order.positions(3).collect();
-            assert_eq!(positions, [first, (first + 1) % 3, (first + 2) % 3]);
-            order.part(3, Instant::now());
-        }
-        assert_eq!(order.positions(0).count(), 0);
-    }
-
-    #[test]
-    fn all_of_many_markers_are_waited_for_only_so_often_and_a_few_in_between() {
-        let (mut order, began) = (WaitOrder::default(), Instant::now());
-        assert_eq!(order.part(200, began), (200, None));
-        let early = began + ALL_AGAIN / 5;
-        assert_eq!(order.part(200, early), (FEW_MARKERS, Some(ALL_AGAIN * 4 / 5)));
-        assert_eq!(order.positions(200).next(), Some(1 + FEW_MARKERS), "then the next ones");
-        assert_eq!(order.part(FEW_MARKERS, early), (FEW_MARKERS, None), "a few are no part");
-        assert_eq!(order.part(200, early + ALL_AGAIN * 2), (200, None));
     }
 }

@@ -39,9 +39,13 @@ mod cancellations;
 mod capacity;
 mod claims;
 mod completion;
+mod end;
 mod ending;
+mod fetches;
 mod fetching;
+mod finishes;
 mod lane_state;
+mod lanes;
 mod markers;
 mod messages;
 mod prefetch;
@@ -50,6 +54,7 @@ mod scan_rest;
 mod shutdown;
 mod turn_taking;
 mod waiting;
+mod waits;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,11 +62,11 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use tokio::task::JoinSet;
 
-use self::batching::Finishing;
-use self::ending::End;
-use self::fetching::Fetching;
-use self::turn_taking::Lanes;
-use self::waiting::Waiting;
+use self::end::End;
+use self::fetches::Fetching;
+use self::finishes::Finishing;
+use self::lanes::Lanes;
+use self::waits::Waiting;
 use super::fetch::MarkerWaiter;
 use super::listeners::Event;
 use super::options::RunLimits;
@@ -77,7 +82,7 @@ const MAX_WAIT: Duration = Duration::from_secs(1);
 /// Start a worker's engine on the current runtime.
 pub fn start(state: Arc<WorkerState>, link: Link, blocking: BlockingLink, subscriber: Subscriber, limits: RunLimits) {
     let tasks = background::watch_connection(&state, &link);
-    let fetching = Fetching::new(&state, &link);
+    let fetching = Fetching::new(&state, &link, link.with_connect_timeout(Some(MAX_WAIT)));
     let engine = Engine {
         waiting: Waiting::new(MarkerWaiter::new(blocking.beside(&link), state.heartbeats.of(WorkerLoop::Wait).clone())),
         fetching,
@@ -158,7 +163,7 @@ impl Engine {
             let room = self.room(0).count;
             self.check_markers(room > 0).await;
             self.heed_pause().await;
-            self.return_markers(false).await;
+            self.return_markers().await;
             self.poll_markers().await;
             self.return_jobs();
             let outcomes = self.take_outcomes();

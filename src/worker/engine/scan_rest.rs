@@ -36,8 +36,13 @@ impl ScanRest {
         self.until.filter(|until| Instant::now() < *until)
     }
 
-    /// Whether a marker is to be put back now: the rest is over, or the worker does not scan any more.
-    pub fn take_marker(&mut self, ends: bool) -> bool {
-        (ends || self.until().is_none()) && std::mem::take(&mut self.owes_marker)
+    /// Whether a marker is to be put back now: the rest is over.
+    pub fn take_marker(&mut self) -> bool {
+        self.until().is_none() && std::mem::take(&mut self.owes_marker)
+    }
+
+    /// No marker is put back: the worker does not scan any more.
+    pub fn forget_marker(&mut self) {
+        self.owes_marker = false;
     }
 }

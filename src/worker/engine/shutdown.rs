@@ -28,15 +28,16 @@ impl Engine {
         self.wake_others().await;
     }
 
-    /// Stop waiting for jobs. A marker that was popped meanwhile is put back.
+    /// Stop waiting for jobs. Markers that were popped are forgotten: [`Engine::wake_others`] sets those of jobs that
+    /// are still there.
     pub(super) async fn stop_waiting(&mut self) {
         let began = Instant::now();
-        if let Some(popped) = self.waiting.waiter.end().await {
-            self.note_popped(popped);
-        }
+        drop(self.waiting.waiter.end().await);
         self.end.took = began.elapsed();
-        self.check_markers(false).await;
-        self.return_markers(true).await;
+        for state in &mut self.lanes.states {
+            state.hint.take_popped();
+            state.rest.forget_marker();
+        }
     }
 
     /// Wake other workers if they are owed it. Best effort: without it they look at their next drain delay.

@@ -13,23 +13,7 @@ use crate::protocol::keys::hash_tag;
 use crate::protocol::Keys;
 use crate::queue::{QueueHandle, QueueOptions};
 use crate::worker::finish::Finisher;
-use crate::worker::lanes::Turns;
 use crate::worker::rights;
-
-/// The lanes that the engine serves, and whose turn it is.
-#[derive(Default)]
-pub(super) struct Lanes {
-    pub states: Vec<LaneState>,
-    pub turns: Turns,
-    /// The lane whose next job must run alone: it has the next turn.
-    pub alone: Option<usize>,
-    /// How many jobs of all lanes are in hand.
-    pub in_hand: usize,
-    /// The changes of the worker's lanes that this engine has seen.
-    changes: Option<usize>,
-    /// Lanes that nobody uses any more are not closed yet.
-    closes: bool,
-}
 
 impl Engine {
     /// Open the lanes that were offered, and start the timers of those that are in use. Close those that are not used

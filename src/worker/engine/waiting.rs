@@ -4,46 +4,17 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 
-use super::batching::GATHER_TIME;
 use super::claims::CLAIM_CHECK;
-use super::markers::WaitOrder;
+use super::finishes::GATHER_TIME;
 use super::Engine;
 use crate::clock;
 use crate::error::Error;
-use crate::spin_wait::SpinWait;
-use crate::worker::fetch::MarkerWaiter;
 use crate::worker::options::Until;
 use crate::worker::sleep::{sleep_for, sleep_until};
 use crate::worker::state::Closing;
 
 /// How often a run that ends by itself checks whether its end is reached.
 const END_CHECK: Duration = Duration::from_millis(50);
-
-/// What the engine waits with, and what it has seen while it waited.
-pub(super) struct Waiting {
-    pub waiter: MarkerWaiter,
-    pub spin: SpinWait,
-    /// The lane that was looked at last although nothing said that it has jobs.
-    pub looked_at: usize,
-    pub order: WaitOrder,
-    /// When the markers of queues without jobs were looked at while the worker waited for none.
-    pub polled: Instant,
-    /// How many jobs had been fetched when a wait for markers ended without one.
-    pub empty_after: Option<u64>,
-}
-
-impl Waiting {
-    pub fn new(waiter: MarkerWaiter) -> Self {
-        Waiting {
-            waiter,
-            spin: SpinWait::default(),
-            looked_at: 0,
-            order: WaitOrder::default(),
-            polled: Instant::now(),
-            empty_after: None,
-        }
-    }
-}
 
 impl Engine {
     /// Wait for an outcome, a completed call, a marker, a timer or a change of settings.

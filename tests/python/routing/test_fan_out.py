@@ -175,6 +175,24 @@ def test_obliterate_leaves_nothing_of_a_flow_of_three_levels(queue: Queue, redis
     assert redis.keys(f"bull:{queue.name}*") == []
 
 
+def test_obliterate_leaves_nothing_of_flows_whose_parents_a_worker_runs_meanwhile(
+    queue: Queue, redis: Redis, worker: Callable[..., Worker]
+) -> None:
+    target: Any = {"capabilities": ["gpu", "ssd"]}
+    queue.route(target).wait_until_ready()
+    queue.route(EU).wait_until_ready()
+    running = worker(lambda job: None, profile={**target, **EU}, autorun=True)
+    for _ in range(5):
+        top = {"name": "top", "queue_name": queue.name, "opts": {"target": target}}
+        low = {"name": "low", "queue_name": queue.name, "opts": {"target": EU, "delay": 10_000_000}}
+        with FlowProducer(url=queue._url) as flows:
+            flows.add_bulk([{**top, "children": [{**top, "children": [low]}]}] * 3)  # type: ignore[list-item]
+        queue.obliterate(force=True)
+    running.close()
+    queue.obliterate(force=True)
+    assert redis.keys(f"bull:{queue.name}*") == []
+
+
 def test_a_parent_that_obliterate_leaves_runs_in_a_worker_that_starts_later(
     queue: Queue, worker: Callable[..., Worker], redis_url: str
 ) -> None:

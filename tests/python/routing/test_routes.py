@@ -1,6 +1,7 @@
 """The routes of a queue: queues of their own, known to workers by the registry."""
 
 import asyncio
+import gc
 import pickle
 from typing import Any
 
@@ -172,3 +173,14 @@ def test_a_route_that_was_closed_is_opened_again_by_its_base(queue: Queue) -> No
     assert queue.route(GPU).get_waiting_count() == 2
     with pytest.raises(ClosedError):
         route.add("c")
+
+
+def test_a_queue_keeps_few_handles_of_routes_of_machines_that_have_gone(queue: Queue) -> None:
+    kept = queue.route({"server": "kept"})
+    for number in range(600):
+        queue.route({"server": f"pod-{number}"})
+    assert queue.route({"server": "kept"}) is kept
+    gc.collect()
+    assert len(queue._routes._handles) <= 513
+    queue.close()
+    assert kept.closing

@@ -178,3 +178,16 @@ def test_a_call_that_waits_for_a_job_by_hand_leaves_the_marker_when_it_ends(
             blocked(1)
             queue.add("n")
             wait_until(lambda: len(ran) == count)  # noqa: B023
+
+
+@pytest.mark.parametrize("how", ["remove", "obliterate"])
+def test_a_worker_that_closes_leaves_no_marker_of_a_job_that_is_gone(
+    queue: Queue, redis: Redis, worker: Make, blocked: Any, how: str
+) -> None:
+    waiting = worker(lambda job: None, autorun=True, drain_delay=MINUTES)
+    blocked(1)
+    job = queue.add("n", delay=MINUTES)
+    wait_until(lambda: redis.exists(queue.to_key("marker")) == 0)
+    job.remove() if how == "remove" else queue.obliterate()
+    waiting.close()
+    assert redis.exists(queue.to_key("marker")) == 0

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 #: Flows over several routes are not deeper.
-_DEEPEST: Final = 20
+DEEPEST: Final = 20
 
 
 async def registered(handle: Handle, *, retired: bool = False) -> list[str]:
@@ -68,7 +68,7 @@ async def drain_revived(queues: Sequence[CoreQueue], *, delayed: bool) -> set[Co
     """
     states = ["wait", "paused", "prioritized", *(["delayed"] if delayed else [])]
     revived: set[CoreQueue] = set()
-    for _ in range(_DEEPEST):
+    for _ in range(DEEPEST):
         counts = await replies([queue.get_counts(states) for queue in queues])
         left = [queue for queue, found in zip(queues, counts, strict=True) if any(found)]
         if not left:
