@@ -231,6 +231,7 @@ class QueueAdministration(Handle):
 
         Raises:
             BullrushError: jobs are active and ``force`` is not set; nothing was removed, and the queue stays paused.
+                Beside workers that run parents of flows over several routes some jobs may be gone; then call it again.
         """
         most = checks.at_least(1)("count", count)
         await registered(self, retired=True)  # before anything is written: an error about the registry
