@@ -88,7 +88,6 @@ def test_the_same_repeatable_is_always_the_same_scheduler():
     [
         ("redis://:secret@host", "host:6379", "0"),
         ("redis://host:7000/2", "host:7000", "2"),
-        ("redis://host/?db=3", "host:6379", "3"),
         ("redis+sentinel://:secret@one,two:7/main", "one:26379,two:7 (Sentinel, main)", "0"),
         ("redis+sentinel://one/main/3", "one:26379 (Sentinel, main)", "3"),
         ("unix:///run/redis.sock?db=1", "/run/redis.sock", "1"),

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from typing import Any, Final, NamedTuple, get_args
-from urllib.parse import parse_qs, urlsplit
 
 from bullrush.errors import InvalidOptionError
 from bullrush.legacy.convert import Order, Rules
 from bullrush.queue.queue import QueueCalls
-from bullrush.url import address
+from bullrush.url import address, database
 from bullrush.values import checks
 from bullrush.values.naming import check_job_name
 
@@ -75,8 +74,4 @@ def check_target(to: object, name: str, base: tuple[str, str]) -> QueueCalls[Any
 
 def place(url: str) -> tuple[str, str]:
     """Return the server and the database of a URL."""
-    parts = urlsplit(url)
-    # With Sentinel the name of the master stands before the number.
-    number = "" if parts.scheme == "unix" else parts.path.strip("/").rpartition("/")[2]
-    database = parse_qs(parts.query).get("db", [""])[0] or (number if number.isdecimal() else "")
-    return address(url), database or "0"
+    return address(url), str(database(url))
