@@ -19,6 +19,7 @@ class OddQueue:
         self.process: Process | None = None
         self.expected: dict[str, str | None] = {}
         self._lock = threading.Lock()
+        self._any_outcome = False
 
     @property
     def name(self) -> str:
@@ -39,7 +40,7 @@ class OddQueue:
         """
         with self._lock:
             key = f"odd-{len(self.expected)}"
-            self.expected[key] = expected
+            self.expected[key] = None if self._any_outcome else expected
         self._round.add_raw(self.queue, [({"k": key, "ms": 0, **data}, key)])
         if damage:
             field, value = damage
@@ -48,6 +49,15 @@ class OddQueue:
                 lambda redis: redis.hset(name, field, value) if value is not None else redis.hdel(name, field)
             )
         return key
+
+    def allow_any_outcome(self, on: bool) -> None:
+        """Expect no certain outcome of jobs that run from now on, since their data may change on the way."""
+        with self._lock:
+            self._any_outcome = on
+            keys = [key for key, expected in self.expected.items() if on and expected]
+        for key in keys:
+            if self.state(key) is None:
+                self.expected[key] = None
 
     def state(self, key: str) -> str | None:
         """Return ``completed`` or ``failed``, None if it is undone or Redis does not answer."""

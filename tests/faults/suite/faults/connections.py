@@ -184,10 +184,16 @@ def mutated(round: "Round", chance: random.Random) -> Made:
     Only for a queue of its own, where any outcome is right but no outcome is not.
     """
     relay = round.topology.relays["odd"]
+    round.odd.allow_any_outcome(True)
     relay.mutate(random.Random(chance.random()), 0.2)
     for _ in range(20):
         round.odd_job({"ms": 0})
-    return Made([round.odd_name], chance.uniform(1, 3), lambda: relay.mutate(None))
+
+    def end() -> None:
+        relay.mutate(None)
+        round.odd.allow_any_outcome(False)
+
+    return Made([round.odd_name], chance.uniform(1, 3), end)
 
 
 def storm(round: "Round", chance: random.Random) -> Made:
