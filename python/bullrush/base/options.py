@@ -61,13 +61,19 @@ class HandleOptions(ServerOptions, total=False):
 
 
 @declare
-class CallOptions(TypedDict, total=False):
-    """Options of what makes calls of a length that is not known before."""
+class TracedOptions(TypedDict, total=False):
+    """Options of what opens spans."""
 
     telemetry: Annotated[
         Telemetry | None,
         Option(check_telemetry, doc="a tracer such as `bullrush.otel.OpenTelemetry`, or None."),
     ]
+
+
+@declare
+class CallOptions(TracedOptions, total=False):
+    """Options of what makes calls of a length that is not known before."""
+
     timeout: Annotated[
         Duration | None,
         Option(

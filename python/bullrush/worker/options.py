@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, Typ
 from orjson import loads
 
 from bullrush._core import WORKER_OPTIONS
-from bullrush.base.options import HandleOptions
+from bullrush.base.options import HandleOptions, TracedOptions
 from bullrush.errors import InvalidOptionError
 from bullrush.job.job import AsyncJob, Job
 from bullrush.job.options import KeepOptions
@@ -17,7 +17,6 @@ from bullrush.job.owner import BackoffStrategy
 from bullrush.retries import Classifier
 from bullrush.rights import read_roles
 from bullrush.routing import Profile, check_profile
-from bullrush.telemetry.protocol import Telemetry, check_telemetry
 from bullrush.values import checks
 from bullrush.values.checks import Check, Duration
 from bullrush.values.encoding import JSON, encode
@@ -93,7 +92,7 @@ def check_settings(name: str, value: object) -> dict[str, Any]:
 
 
 @declare
-class WorkerOptions(HandleOptions, total=False):
+class WorkerOptions(HandleOptions, TracedOptions, total=False):
     """Options of a worker. Durations are milliseconds or timedeltas."""
 
     concurrency: Annotated[
@@ -418,10 +417,6 @@ class WorkerOptions(HandleOptions, total=False):
                 "server, then specific ones, then the queue itself. By default they share the turns 4 to 2 to 1."
             ),
         ),
-    ]
-    telemetry: Annotated[
-        Telemetry | None,
-        Option(check_telemetry, doc="a tracer such as `bullrush.otel.OpenTelemetry`, or None."),
     ]
 
 
