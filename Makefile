@@ -25,7 +25,7 @@ say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
 need = @command -v $(1) >/dev/null 2>&1 || { echo "bullrush needs $(2)" >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python fuzz denied fuzz-rust fleet kills faults failovers planted soak bridge bench lint format check wheel-test path-test docs clean boards test-servers spark-cluster spark-versions drift schemas configuration million probes
+.PHONY: help demo test test-rust test-python fuzz denied fuzz-rust fleet kills faults failovers planted soak bridge bench lint format check wheel-test core-test path-test docs clean boards test-servers spark-cluster spark-versions drift schemas configuration million probes
 
 help:  ## show this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -236,6 +236,10 @@ target/dist/.built: $(VENV)/.tools $(SOURCES) $(PACKAGE)
 wheel-test: target/dist/.built  ## the wheel built from the sdist adds and runs a job in a fresh environment
 	$(call say,fresh environment then one job in a process)
 	@VENV=$(VENV) .ci/wheel-test
+
+core-test: $(VENV)/.built $(VENV)/.dev  ## the tests of queues, workers and jobs without any extra of the package
+	$(call say,the core without its extras)
+	@$(PY) -m tests.core -q -n $(WORKERS) $(ARGS)
 
 path-test: target/dist/.built $(VENV)/.dev  ## the tutorial typed into terminals in a fresh environment with the wheel
 	$(call say,the tutorial in a fresh environment)

@@ -5,11 +5,13 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from docs.build.rights import commands_of_sources
+from tests.extras import EXTRAS
 from tests.imports import Graph, circle, python_imports, rust_imports
 
 ROOT = Path(__file__).parents[1]
@@ -107,7 +109,7 @@ def test_python_rooms_only_import_the_floors_below() -> None:
     assert upward(graph, height) == []
 
 
-@pytest.mark.parametrize("place", ["python/bullrush", "python/pyspark_bullrush", "benches"])
+@pytest.mark.parametrize("place", ["python/bullrush", "benches"])
 def test_no_python_files_import_each_other_in_a_circle(place: str) -> None:
     assert circle(python_imports(ROOT / place)) == []
 
@@ -147,8 +149,8 @@ def naming(package: str) -> set[str]:
     return {folder if folder == SOURCE.name else below[0] for folder, *below in parts}
 
 
-def test_only_spark_and_its_data_source_import_pyspark() -> None:
-    assert naming("pyspark") == {"spark", "pyspark_bullrush"}
+def test_only_the_room_of_spark_imports_pyspark() -> None:
+    assert naming("pyspark") == {"spark"}
 
 
 def test_only_the_room_of_django_imports_django() -> None:
@@ -197,8 +199,39 @@ def test_functions_have_at_most_five_positional_parameters() -> None:
     assert long == []
 
 
-def test_upper_floors_do_not_reach_around_queue_worker_and_job() -> None:
-    assert naming("bullrush._core").isdisjoint({"aio", "cli", "spark", "pyspark_bullrush"})
+def test_aio_does_not_reach_around_queue_worker_and_job() -> None:
+    assert "aio" not in naming("bullrush._core")
+
+
+def test_an_extra_imports_public_names_and_the_one_seam() -> None:
+    """Rooms have no inside for others: `bullrush.extending` is the seam, a room's own names are its ``__all__``."""
+    spark = {"spark", SOURCE.name}
+    beyond = []
+    for path in files("python"):
+        module = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+        if path.suffix == ".py" and (own := room(module)) in EXTRAS:
+            for node in ast.walk(ast.parse(path.read_text())):
+                others = [used for used in imported(node) if room(used) not in (spark if own in spark else {own})]
+                beyond += [f"{module} imports {used}" for used in others if not is_public(used)]
+    assert beyond == []
+
+
+def imported(node: ast.AST) -> list[str]:
+    """Return the dotted names that a node imports."""
+    if isinstance(node, ast.ImportFrom):
+        return [f"{node.module}.{alias.name}" for alias in node.names]
+    return [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+
+
+def is_public(used: str) -> bool:
+    """Tell whether an import is of another package, of the seam, or of a name that a room hands on."""
+    room, _, name = used.rpartition(".")
+    if not used.startswith("bullrush.") or used == "bullrush.extending":
+        return True
+    if room.count(".") > 1 or room in {"bullrush._core", "bullrush.base", "bullrush.values"}:
+        return False
+    names = getattr(import_module(room), "__all__", None)
+    return not name.startswith("_") if names is None else name in names
 
 
 def test_import_needs_nothing_optional_and_starts_nothing() -> None:

@@ -229,12 +229,16 @@ def _with_includes(path: Path, seen: set[Path]) -> str:
     return "\n".join([*parts, *(line for line in text.splitlines() if not line.lstrip().startswith("--"))])
 
 
+#: The names that a module hands on are no commands, though some look like one: "STATES".
+_NAMES: Final = re.compile(r"^__all__ = \[.*?\]", re.MULTILINE | re.DOTALL)
+
+
 def commands_of_sources() -> dict[str, set[str]]:
     """Return the commands of each source file that names any, by its path."""
     paths = [*(ROOT / "src").rglob("*.rs"), *(ROOT / "python").rglob("*.py")]
     names = {str(path.relative_to(ROOT)): path for path in sorted(paths)}
     found = {
-        name: set(_named(path.read_text().partition("#[cfg(test)]")[0], '"'))
+        name: set(_named(_NAMES.sub("", path.read_text().partition("#[cfg(test)]")[0]), '"'))
         for name, path in names.items()
         if path.name != "tests.rs" and not _matches(name, _LISTS)
     }

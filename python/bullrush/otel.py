@@ -13,7 +13,7 @@ import orjson
 from opentelemetry import propagate, trace
 from opentelemetry.context import Context
 
-from bullrush.telemetry.protocol import SpanKind
+from bullrush.telemetry import SpanKind
 
 _KINDS: Final[dict[SpanKind, trace.SpanKind]] = {
     "internal": trace.SpanKind.INTERNAL,

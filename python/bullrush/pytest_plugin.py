@@ -9,7 +9,7 @@ import pytest
 
 if TYPE_CHECKING:
     from bullrush.embedded import EmbeddedRedis
-    from bullrush.testing.clock import Clock
+    from bullrush.testing import Clock
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +28,7 @@ def bullrush_url(_bullrush_server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatc
     ``pip install 'bullrush[embedded]'`` or a redis-server on the path. The URL is the same in all tests, so that queues
     and tasks that are globals of a module can be used in each of them.
     """
-    from bullrush.base.connected import forget_environment
+    from bullrush.extending import forget_environment
     from bullrush.queue import Queue
 
     url = _bullrush_server.url
@@ -43,7 +43,7 @@ def bullrush_url(_bullrush_server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatc
 @pytest.fixture
 def bullrush_clock() -> Iterator[Clock]:
     """Return a clock that the test can move or stop; the real time is back after the test."""
-    from bullrush.testing.clock import Clock
+    from bullrush.testing import Clock
 
     with Clock() as clock:
         yield clock

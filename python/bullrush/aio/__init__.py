@@ -13,8 +13,8 @@ from bullrush.aio.scheduler import JobScheduler
 from bullrush.aio.worker import Worker
 
 if TYPE_CHECKING:
-    from bullrush.aio.legacy import LegacyQueue
     from bullrush.aio.notifications import Notifications
+    from bullrush.legacy.aio import LegacyQueue
 
 __all__ = [
     "FlowProducer",
@@ -30,7 +30,7 @@ __all__ = [
     "queue_names",
 ]
 
-_ROOMS = {"LegacyQueue": "bullrush.aio.legacy", "Notifications": "bullrush.aio.notifications"}
+_ROOMS = {"LegacyQueue": "bullrush.legacy.aio", "Notifications": "bullrush.aio.notifications"}
 
 
 def __getattr__(name: str) -> Any:

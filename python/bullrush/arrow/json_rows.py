@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bullrush import _core
+from bullrush import extending
 
 if TYPE_CHECKING:
     import pyarrow
@@ -23,7 +23,7 @@ def json_as_rows(texts: Sequence[bytes], schema: pyarrow.Schema) -> tuple[pyarro
     """
     import pyarrow as pa
 
-    objects, corrupt = pa.record_batch(_core.json_as_rows(texts, schema)).columns
+    objects, corrupt = pa.record_batch(extending.json_as_rows(texts, schema)).columns
     unfit = [place for place, text in enumerate(corrupt.to_pylist()) if text is not None]
     columns = [objects.field(place) for place in range(len(schema))]
     # The text null is valid JSON, and no object.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bullrush import _core
+from bullrush import extending
 
 if TYPE_CHECKING:
     import pyarrow
 
-    from bullrush.queue.queue import Queue
+    from bullrush.queue import Queue
 
 
 class ArrowReader:
@@ -60,7 +60,7 @@ class ArrowReader:
 
     def __init__(self, queue: Queue, schema: object, *, returns: object = None, skip_removed: bool = False) -> None:
         self.removed = 0
-        self._core = _core.CoreReader(queue.core, schema, returns, skip_removed)
+        self._core = extending.CoreReader(queue.core, schema, returns, skip_removed)
 
     def run(self, run: str, start: int = 0, stop: int | None = None) -> Iterator[pyarrow.RecordBatch]:
         """Read the jobs that the workers of a run finished: those with the places ``start`` to ``stop`` - 1 of its list.
@@ -112,7 +112,7 @@ class ArrowReader:
         """
         return self._batches(self._core.jobs(list(ids)))
 
-    def _batches(self, reading: _core.CoreReading) -> Iterator[Any]:
+    def _batches(self, reading: extending.CoreReading) -> Iterator[Any]:
         # Imported here, since programs that only write need no pyarrow.
         import pyarrow as pa
 

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from bullrush.errors import InvalidOptionError
-from bullrush.values.naming import nearest
-from bullrush.values.states import FINISHED, STATES
+from bullrush.extending import FINISHED, STATES, nearest
 
 if TYPE_CHECKING:
     import pyarrow
 
     from bullrush.arrow.reader import ArrowReader
-    from bullrush.queue.queue import Queue
+    from bullrush.queue import Queue
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,11 @@ class Window:
     size: int = 0
 
     def read(self, reader: ArrowReader) -> Iterator[pyarrow.RecordBatch]:
-        """Read the jobs of this window."""
+        """Read the jobs of this window.
+
+        Args:
+            reader: what reads the jobs of the queue.
+        """
         if self.by == "scores":
             return reader.scores(self.state, self.start, self.stop)
         return reader.ranks(self.state, self.start or 0, self.stop)
@@ -102,7 +105,11 @@ def plan_windows(
 
 
 def redis_time(queue: Queue) -> int:
-    """Return the clock of Redis in ms."""
+    """Return the clock of Redis in ms since 1970: one round trip.
+
+    Args:
+        queue: a queue of that Redis.
+    """
     return queue.core.server_time().wait()
 
 

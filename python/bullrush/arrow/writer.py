@@ -9,17 +9,14 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Literal
 
-from bullrush import _core
-from bullrush.job.options import JobOptions
-from bullrush.job.row_options import RowColumns, RowOptions, row_plan
-from bullrush.values import checks
-from bullrush.values.checks import check_choice
-from bullrush.values.naming import check_batch_id
+from bullrush import extending
+from bullrush.extending import RowColumns, RowOptions, check_batch_id, check_choice, checks, row_plan
+from bullrush.job import JobOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from bullrush.queue.queue import Queue
+    from bullrush.queue import Queue
 
 _log: Final = logging.getLogger("bullrush")
 
@@ -47,7 +44,7 @@ def rows_as_json(batch: object, columns: Sequence[str] | None = None) -> list[by
     Raises:
         InvalidOptionError: a column is missing or has a type that JSON cannot hold.
     """
-    return _core.rows_as_json(batch, columns)
+    return extending.rows_as_json(batch, columns)
 
 
 class ArrowWriter:
@@ -117,7 +114,7 @@ class ArrowWriter:
         self.duplicates = 0
         self._queue = queue
         self._max_waiting = None if max_waiting is None else checks.at_least(0)("max_waiting", max_waiting)
-        self._sent: deque[_core.Pending[tuple[list[str], list[int]]]] = deque()
+        self._sent: deque[extending.Pending[tuple[list[str], list[int]]]] = deque()
         self._wait_reported = False
         columns: RowColumns = {
             "name": name if name is not None or name_column else queue.name,
@@ -133,7 +130,7 @@ class ArrowWriter:
             "skip_invalid": on_invalid == "skip",
             "wait_for_memory": on_oom == "wait",
         }
-        auto_ids = _core.AutoIds(id_scope) if id_scope and job_id is None else None
+        auto_ids = extending.AutoIds(id_scope) if id_scope and job_id is None else None
         self._plan = row_plan(RowOptions.of(opts, queue.qualified_name), columns, auto_ids)
 
     @property
@@ -170,10 +167,10 @@ class ArrowWriter:
         self._sent.append(self._send(batch))
         return self._await_oldest()
 
-    def _send(self, batch: object) -> _core.Pending[tuple[list[str], list[int]]]:
+    def _send(self, batch: object) -> extending.Pending[tuple[list[str], list[int]]]:
         if self._max_waiting is not None:
             self._wait_for_room(self._max_waiting)
-        return self._queue.core.add_arrow(batch, self._plan, _core.now_ms())
+        return self._queue.core.add_arrow(batch, self._plan, extending.now_ms())
 
     def flush(self) -> None:
         """Wait until all written rows are in Redis."""

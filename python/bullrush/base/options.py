@@ -9,10 +9,10 @@ from bullrush.url import check_url
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.values.naming import check_prefix
-from bullrush.values.options import Option, declare
+from bullrush.values.options import Option, declare_options
 
 
-@declare
+@declare_options
 class ServerOptions(TypedDict, total=False):
     """Where the keys are."""
 
@@ -42,7 +42,7 @@ class ServerOptions(TypedDict, total=False):
     ]
 
 
-@declare
+@declare_options
 class HandleOptions(ServerOptions, total=False):
     """Options of what has a queue."""
 
@@ -60,7 +60,7 @@ class HandleOptions(ServerOptions, total=False):
     ]
 
 
-@declare
+@declare_options
 class TracedOptions(TypedDict, total=False):
     """Options of what opens spans."""
 
@@ -70,7 +70,7 @@ class TracedOptions(TypedDict, total=False):
     ]
 
 
-@declare
+@declare_options
 class CallOptions(TracedOptions, total=False):
     """Options of what makes calls of a length that is not known before."""
 
@@ -89,7 +89,7 @@ class CallOptions(TracedOptions, total=False):
     ]
 
 
-@declare
+@declare_options
 class AddingOptions(CallOptions, total=False):
     """Options of what adds jobs."""
 

@@ -12,7 +12,7 @@ from bullrush.cli.registry import COMMANDS, build_parser, load
 from bullrush.cli.terminal.ending import guarded
 from bullrush.cli.terminal.streams import open_missing
 
-__all__ = ["COMMANDS", "main"]
+__all__ = ["COMMANDS", "guarded", "load", "main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -6,9 +6,8 @@ import argparse
 
 from bullrush.cli.terminal.ending import USAGE, CommandError
 from bullrush.cli.terminal.output import say, write, write_json
+from bullrush.extending import nearest, shown
 from bullrush.rights import PASSWORD, acl_rule, read_roles
-from bullrush.values.naming import nearest
-from bullrush.values.shown import shown
 
 EXAMPLES = """\
   bullrush acl                               the roles

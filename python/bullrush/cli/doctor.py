@@ -11,9 +11,9 @@ from bullrush.cli.terminal.ending import FAILED, NO_REDIS, USAGE, CommandError
 from bullrush.cli.terminal.options import add_connection, url_of
 from bullrush.cli.terminal.output import cell, say, write, write_json
 from bullrush.errors import BullrushError, RedisServerError
+from bullrush.extending import check_prefix, check_queue_name
 from bullrush.rights import read_roles
 from bullrush.url import address, given_url
-from bullrush.values.naming import check_prefix, check_queue_name
 
 if TYPE_CHECKING:
     from bullrush.doctor import Doctor, Finding, Report
@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     JSON: ``{"healthy": bool, "complete": bool, "queues": [name], "findings": [FindingJson], "skipped": [text], "error":
         text or null}``.
     """
-    from bullrush.doctor.finding import Report
+    from bullrush.doctor import Report
 
     report = Report()
     try:
@@ -140,7 +140,7 @@ def _repaired(doctor: Doctor, findings: Sequence[Finding], options: argparse.Nam
 
 
 def _print(findings: Sequence[tuple[Finding, bool]], report: Report, place: str) -> None:
-    from bullrush.doctor.finding import counted
+    from bullrush.doctor import counted
 
     for finding, fixed in findings:
         kind = "fixed" if fixed else finding.severity

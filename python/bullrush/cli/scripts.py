@@ -8,9 +8,8 @@ import textwrap
 from bullrush.cli.script_examples import redis_cli
 from bullrush.cli.terminal.ending import USAGE, CommandError
 from bullrush.cli.terminal.output import write, write_json, write_table
+from bullrush.extending import nearest, shown
 from bullrush.scripts import Script, read_scripts
-from bullrush.values.naming import nearest
-from bullrush.values.shown import shown
 
 EXAMPLES = """\
   bullrush scripts                            what there is

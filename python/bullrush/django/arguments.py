@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from bullrush.django.framework import normalize_json
-from bullrush.values.encoding import JSON
+from bullrush.extending import JSON
 
 
 @lru_cache(maxsize=4096)

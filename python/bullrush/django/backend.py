@@ -9,7 +9,6 @@ from typing import Any, Final
 from django.core import checks
 from django.utils import timezone
 
-from bullrush.base.operation import run_async, run_blocking
 from bullrush.django.arguments import to_data
 from bullrush.django.framework import (
     BaseTaskBackend,
@@ -21,10 +20,7 @@ from bullrush.django.framework import (
 from bullrush.django.options import read_options
 from bullrush.django.results import MOST_URGENT, find_task, task_of, to_result
 from bullrush.errors import InvalidOptionError, QueueNameError
-from bullrush.job.calls.states import JobStates
-from bullrush.queue.adding import QueueAdding
-from bullrush.queue.getters import QueueGetters
-from bullrush.values.naming import check_queue_name
+from bullrush.extending import JobStates, QueueAdding, QueueGetters, check_queue_name, run_async, run_blocking
 
 #: Django's ids have at most 64 characters; a colon and an automatic id take up to 20.
 _LONGEST_NAME: Final = 44

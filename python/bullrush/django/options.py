@@ -9,9 +9,8 @@ from typing import Any, Final
 
 from bullrush.django.framework import InvalidTaskBackend
 from bullrush.errors import BullrushError, InvalidOptionError
-from bullrush.job.option_compiler import OptionCompiler
-from bullrush.queue.queue import Queue
-from bullrush.values.naming import check_known
+from bullrush.extending import OptionCompiler, check_known
+from bullrush.queue import Queue
 
 _OF_QUEUE: Final = ("url", "prefix", "timeout", "telemetry")
 _KNOWN: Final = frozenset({*_OF_QUEUE, "default_job_options", "worker_options"})

@@ -19,7 +19,7 @@ from bullrush.django.framework import (
     TaskResultDoesNotExist,
     TaskResultStatus,
 )
-from bullrush.job.job import JobCalls
+from bullrush.extending import JobCalls
 
 #: Django's highest priority is BullMQ's 0, the most urgent.
 MOST_URGENT: Final = 100

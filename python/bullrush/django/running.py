@@ -21,10 +21,8 @@ from bullrush.django.framework import (
 )
 from bullrush.django.results import task_of, to_result
 from bullrush.errors import MalformedJobError, UnrecoverableError
-from bullrush.job.failure import from_handler
-from bullrush.job.job import Job
-from bullrush.values.encoding import JSON
-from bullrush.worker.handlers.dispatch import UNKNOWN_DELAY, PostponedError
+from bullrush.extending import JSON, UNKNOWN_DELAY, PostponedError, traceback_from_handler
+from bullrush.job import Job
 
 #: For so many names a worker logs that it has no task for them. Producers choose names.
 _MOST_WARNINGS: Final = 1_000
@@ -84,7 +82,7 @@ class TaskRunner:
         trace = error.__traceback__
         try:
             # Receivers log the exception that is being handled.
-            raise error.with_traceback(from_handler(error))
+            raise error.with_traceback(traceback_from_handler(error))
         except type(error):
             self._finished(job, TaskResultStatus.FAILED)
         finally:

@@ -5,6 +5,6 @@
 
 from bullrush.doctor.codes import CODES, Code, Severity
 from bullrush.doctor.examination import Doctor
-from bullrush.doctor.finding import Finding, FindingJson, Report
+from bullrush.doctor.finding import Finding, FindingJson, Report, counted
 
-__all__ = ["CODES", "Code", "Doctor", "Finding", "FindingJson", "Report", "Severity"]
+__all__ = ["CODES", "Code", "Doctor", "Finding", "FindingJson", "Report", "Severity", "counted"]

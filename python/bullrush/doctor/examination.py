@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final, TypeAlias, TypeVar
 
-from bullrush.base.operation import run_blocking, sleep
 from bullrush.doctor.checks import keys, machine, owners, rights, schedulers, server, workers
 from bullrush.doctor.concurrently import groups, together
 from bullrush.doctor.deep import read_jobs
@@ -23,7 +22,7 @@ from bullrush.errors import (
     RedisServerError,
     RedisVersionError,
 )
-from bullrush.queue.discovery import QueueScan
+from bullrush.extending import QueueScan, run_blocking, sleep
 from bullrush.routing import route_base
 
 _Subject = TypeVar("_Subject", Server, QueueUnderTest)

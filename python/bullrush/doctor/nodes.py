@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
-from bullrush._core import key_slot
 from bullrush.doctor.reading import ANY_QUEUE, QueueUnderTest, Server
 from bullrush.errors import ConnectionLostError
-from bullrush.queue.discovery import Master, find_masters
+from bullrush.extending import Master, find_masters, key_slot
 from bullrush.url import resolve
 
 #: Their slots are far from each other.

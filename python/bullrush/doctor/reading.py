@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from bullrush.base.operation import reply
 from bullrush.errors import RedisServerError
+from bullrush.extending import reply
 from bullrush.queue import Queue
 from bullrush.routing import route_base
 from bullrush.url import database, resolve
 
 if TYPE_CHECKING:
-    from bullrush._core import CoreQueue, Pending
+    from bullrush.extending import CoreQueue, Pending
 
 #: Commands per pipeline, elements per command, and keys per SCAN: a fraction of a millisecond of the server's time, so
 #: that also a server that has to wait for a processor meanwhile keeps no other client waiting for long.

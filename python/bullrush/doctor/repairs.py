@@ -6,11 +6,11 @@ import shutil
 from collections.abc import Awaitable, Callable
 from typing import Final, cast
 
-from bullrush.base.operation import reply
 from bullrush.doctor.finding import Finding
 from bullrush.doctor.reading import QueueUnderTest
 from bullrush.errors import BullrushError
-from bullrush.scheduler.options import JobTemplate, RepeatOptions
+from bullrush.extending import reply
+from bullrush.scheduler import JobTemplate, RepeatOptions
 
 #: List elements that one call may pass, so that no other client waits.
 _VISITS: Final = 200_000

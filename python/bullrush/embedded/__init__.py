@@ -12,11 +12,11 @@ import threading
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from bullrush.embedded.directory import DirectoryInUseError, JoinedServer, join
+from bullrush.embedded.directory import DirectoryInUseError, JoinedServer, is_left, join
 from bullrush.embedded.neighbours import private_servers
 from bullrush.embedded.server import EmbeddedRedis
 
-__all__ = ["EmbeddedRedis", "resolve"]
+__all__ = ["EmbeddedRedis", "is_left", "resolve"]
 
 _SCHEME = "embedded"
 _log = logging.getLogger("bullrush")

@@ -138,7 +138,11 @@ def own(scratch: Path) -> None:
 
 
 def is_left(scratch: Path) -> bool:
-    """Tell whether a directory for temporary files is of a server in memory that was killed together with its owner."""
+    """Tell whether a directory for temporary files is of a server in memory that was killed together with its owner.
+
+    Args:
+        scratch: the directory.
+    """
     owner = scratch / _OWNER
     # A server that keeps its data elsewhere has its lock there, and may have other users.
     if os.name == "nt" or not owner.exists() or not (scratch / LOCK).exists() or is_locked(scratch):

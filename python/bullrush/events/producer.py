@@ -13,7 +13,7 @@ from bullrush.errors import InvalidOptionError
 from bullrush.values import checks
 from bullrush.values.encoding import JSON, encode
 from bullrush.values.naming import check_unicode
-from bullrush.values.options import checked, declare
+from bullrush.values.options import checked_options, declare_options
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -23,7 +23,7 @@ _DEFAULT_MAX_EVENTS: Final = 1_000
 EVENTS: Final = {"error": "(error)"}
 
 
-@declare
+@declare_options
 class QueueEventsProducerOptions(HandleOptions, total=False):
     """Options of `QueueEventsProducer`."""
 
@@ -45,7 +45,7 @@ class QueueEventsProducerCalls(ReportsOutages, Handle):
             QueueNameError: the name is empty, or has a colon or control characters.
             InvalidOptionError: an option does not exist or has an invalid value.
         """
-        super().__init__(name, checked(QueueEventsProducerOptions, options, type(self).__name__), options)
+        super().__init__(name, checked_options(QueueEventsProducerOptions, options, type(self).__name__), options)
 
     @operation
     async def publish_event(self, /, event_name: str, max_events: int = _DEFAULT_MAX_EVENTS, **fields: JSON) -> None:

@@ -18,7 +18,7 @@ from bullrush.errors import BullrushError, ConnectionLostError
 from bullrush.events.event import Event
 from bullrush.values import checks
 from bullrush.values.checks import Duration
-from bullrush.values.options import Option, checked, declare
+from bullrush.values.options import Option, checked_options, declare_options
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -33,7 +33,7 @@ _POLL: Final = 0.002
 _log: Final = logging.getLogger("bullrush")
 
 
-@declare
+@declare_options
 class QueueEventsOptions(HandleOptions, total=False):
     """Options of `QueueEvents`."""
 
@@ -87,7 +87,7 @@ class QueueEventsCalls(Handle):
             QueueNameError: the name is empty, or has a colon or control characters.
             InvalidOptionError: an option does not exist or has an invalid value.
         """
-        settings = checked(QueueEventsOptions, options, type(self).__name__)
+        settings = checked_options(QueueEventsOptions, options, type(self).__name__)
         super().__init__(name, settings, options)
         self._last_event_id = None if settings.last_event_id == "$" else settings.last_event_id
         self._blocking_timeout: int = settings.blocking_timeout

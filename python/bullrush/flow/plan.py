@@ -112,7 +112,7 @@ class Compilers(dict[str, OptionCompiler]):
         return self.setdefault(name, self[""] if name else OptionCompiler(payload_limit=self.payload_limit))
 
 
-def compilers(
+def option_compilers(
     queues_options: Mapping[str, QueueDefaults] | None, payload_limit: int | None = PAYLOAD_LIMIT
 ) -> Compilers:
     """Return the option compilers for the given default options of queues, and the limit of data in bytes."""
@@ -191,7 +191,7 @@ class NodeSpans:
             yield span, {**flow, "opts": {**opts, "telemetry": own}}  # type: ignore[typeddict-item]
 
 
-def plan(
+def plan_flows(
     flows: Iterable[Flow], prefix: str, compilers: Compilers, timestamp: int, spans: NodeSpans | None = None
 ) -> FlowPlan:
     """Return all jobs of some flows.

@@ -13,14 +13,14 @@ from bullrush.base.operation import operation, options_by_name, reply
 from bullrush.base.options import AddingOptions, HandleOptions
 from bullrush.base.outages import ReportsOutages
 from bullrush.flow.flow_queue import FlowQueue
-from bullrush.flow.plan import Flow, NodeSpans, QueueDefaults, compilers, plan
+from bullrush.flow.plan import Flow, NodeSpans, QueueDefaults, option_compilers, plan_flows
 from bullrush.job.job import Job, JobT
 from bullrush.job.record import GivenRecord
 from bullrush.routing.target import route_key
 from bullrush.values import checks
 from bullrush.values.encoding import JSON, encode
 from bullrush.values.naming import check_prefix, check_queue_name
-from bullrush.values.options import checked, declare
+from bullrush.values.options import checked_options, declare_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +37,7 @@ _DEFAULT_CHILDREN: Final = 20
 _ANY_QUEUE: Final = "flows"
 
 
-@declare
+@declare_options
 class FlowOptions(HandleOptions, AddingOptions, total=False):
     """Options of a flow producer; they mean the same as in `bullrush.queue.QueueOptions`."""
 
@@ -76,7 +76,7 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
         Raises:
             InvalidOptionError: an option does not exist or has an invalid value.
         """
-        settings = checked(FlowOptions, options, type(self).__name__)
+        settings = checked_options(FlowOptions, options, type(self).__name__)
         super().__init__(settings, options)
         self._payload_limit: int | None = settings.payload_limit
         self._core_settings = of_queue(settings)
@@ -216,7 +216,9 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
         queues_options: Mapping[str, QueueDefaults] | None,
         spans: NodeSpans | None = None,
     ) -> list[JobNode[JobT]]:
-        flow_plan = plan(flows, self._prefix, compilers(queues_options, self._payload_limit), now_ms(), spans)
+        flow_plan = plan_flows(
+            flows, self._prefix, option_compilers(queues_options, self._payload_limit), now_ms(), spans
+        )
         if not flow_plan.planned:
             return []
         queues = [self._queue(job.prefix, job.queue, job.route) for job in flow_plan.planned]

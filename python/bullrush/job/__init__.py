@@ -1,5 +1,6 @@
 """Jobs: their fields, their options and their calls."""
 
+from bullrush.job.calls.dependencies import Cursor
 from bullrush.job.calls.moves import AttemptResult
 from bullrush.job.job import Job
 from bullrush.job.options import BackoffOptions, DeduplicationOptions, JobOptions, KeepOptions, NewJob, ParentOptions
@@ -9,6 +10,7 @@ __all__ = [
     "AttemptResult",
     "BackoffOptions",
     "BackoffStrategy",
+    "Cursor",
     "DeduplicationOptions",
     "Job",
     "JobOptions",

@@ -215,7 +215,7 @@ def _stack(error: BaseException) -> str:
     # Without calling the error's own `__getattr__`.
     if (stack := object.__getattribute__(error, "__dict__").get(STACK_ATTRIBUTE)) is not None:
         return _as_utf8(stack)
-    trace = from_handler(error)
+    trace = traceback_from_handler(error)
     try:
         report = traceback.TracebackException(type(error), error, trace, limit=-_MAX_FRAMES, compact=True)
         title, text = ("".join(part).rstrip("\n") for part in (report.format_exception_only(), report.format()))
@@ -227,7 +227,7 @@ def _stack(error: BaseException) -> str:
     return _as_utf8(title if not text or text == title else f"{title}\n{text}")
 
 
-def from_handler(error: BaseException) -> TracebackType | None:
+def traceback_from_handler(error: BaseException) -> TracebackType | None:
     """Return the traceback of an exception, starting at the handler."""
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_globals.get("__name__", "").startswith("bullrush."):

@@ -3,6 +3,7 @@
 from bullrush.legacy.backoff import bull_backoff
 from bullrush.legacy.flavor import Flavor, Layout
 from bullrush.legacy.job import LegacyJob
+from bullrush.legacy.migrating.options import place
 from bullrush.legacy.queue import LegacyQueue
 from bullrush.legacy.reading import LegacyState
 from bullrush.legacy.repeatable import Repeatable
@@ -21,4 +22,5 @@ __all__ = [
     "Repeatable",
     "Verification",
     "bull_backoff",
+    "place",
 ]

@@ -5,17 +5,13 @@ from __future__ import annotations
 from functools import cached_property
 from uuid import uuid4
 
-from bullrush._core import now_ms
-from bullrush.base.operation import operation, reply
 from bullrush.errors import from_code
-from bullrush.job.options import BackoffOptions, KeepOptions
+from bullrush.extending import JSON, NO_DATA, Duration, check_given_id, now_ms, operation, reply
+from bullrush.job import BackoffOptions, KeepOptions
 from bullrush.legacy.flavor import LegacyBase
 from bullrush.legacy.job import LegacyJob
 from bullrush.legacy.new_job import new_job
 from bullrush.legacy.reading import read_jobs
-from bullrush.values.checks import Duration
-from bullrush.values.encoding import JSON, NO_DATA
-from bullrush.values.naming import check_given_id
 
 _REFUSALS = {
     -1: "Missing key for job {id}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from bullrush.job.fields import JobFields
+    from bullrush.extending import JobFields
 
 #: The backoff type of moved jobs that keep Bull's exponential delays.
 BULL_EXPONENTIAL: Final = "bull-exponential"

@@ -8,8 +8,8 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import orjson
 
+from bullrush.extending import read_number
 from bullrush.legacy.backoff import BULL_EXPONENTIAL
-from bullrush.values.encoding import read_number
 
 #: How waiting jobs run after the move: in the order in which Bull would run them, or by BullMQ's priorities.
 Order: TypeAlias = Literal["keep", "priority"]

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias, get_args
 
-from bullrush.base.handle import Handle
-from bullrush.base.operation import operation, reply
-from bullrush.base.options import CallOptions, HandleOptions
 from bullrush.errors import InvalidOptionError, LegacyQueueError
-from bullrush.values.checks import Duration
-from bullrush.values.options import checked, declare
+from bullrush.extending import (
+    CallOptions,
+    Duration,
+    Handle,
+    HandleOptions,
+    checked_options,
+    declare_options,
+    operation,
+    reply,
+)
 
 #: A major version of Bull. 3 and 4 store the same.
 Layout: TypeAlias = Literal["1", "2", "3", "4"]
@@ -38,7 +43,7 @@ def check_flavor(flavor: object) -> Flavor:
     raise InvalidOptionError(f"flavor must be one of {', '.join(map(repr, get_args(Flavor)))}, not {flavor!r}")
 
 
-@declare
+@declare_options
 class _Options(HandleOptions, CallOptions, total=False):
     """Options of a queue of Bull."""
 
@@ -75,7 +80,7 @@ class LegacyBase(Handle):
         """
         self._given_flavor = check_flavor(flavor)
         given = {"url": url, "prefix": prefix, "timeout": timeout, "allow_legacy": True}
-        settings = checked(_Options, given, type(self).__name__)
+        settings = checked_options(_Options, given, type(self).__name__)
         super().__init__(name, settings, {**given, "flavor": flavor})
 
     @operation

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from bullrush.errors import MalformedJobError
-from bullrush.values.encoding import JSON, decode, read_number
+from bullrush.extending import JSON, decode, read_number
 
 #: What is read where a field is missing.
 _EMPTY: Final = b"{}"

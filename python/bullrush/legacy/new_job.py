@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from bullrush.errors import InvalidOptionError
+from bullrush.extending import JSON, Check, check_job_id, check_unicode, checks, encode
 from bullrush.legacy.flavor import Layout
-from bullrush.values import checks
-from bullrush.values.checks import Check
-from bullrush.values.encoding import JSON, encode
-from bullrush.values.naming import check_job_id, check_unicode
 
 #: 2^53: scores up to here are exact. The score of a delayed job is its time times 4096.
 _SCORE: Final = 4096

@@ -6,15 +6,12 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any, Final, Literal, TypeAlias
 
-from bullrush.base.operation import operation, reply
 from bullrush.errors import InvalidOptionError
+from bullrush.extending import check_given_id, checks, nearest, operation, read_number, reply
 from bullrush.legacy.flavor import LegacyBase
 from bullrush.legacy.job import LegacyJob
 from bullrush.legacy.repeatable import Repeatable, read_repeatable
 from bullrush.legacy.wrong_types import WrongType, read_keys
-from bullrush.values import checks
-from bullrush.values.encoding import read_number
-from bullrush.values.naming import check_given_id, nearest
 
 #: The states of Bull's jobs.
 LegacyState: TypeAlias = Literal["waiting", "paused", "active", "delayed", "completed", "failed"]

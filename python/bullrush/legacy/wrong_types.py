@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from bullrush.base.operation import reply
 from bullrush.errors import RedisServerError
+from bullrush.extending import reply
 
 if TYPE_CHECKING:
-    from bullrush._core import CoreQueue
+    from bullrush.extending import CoreQueue
 
 #: The types that commands need. A key that does not exist fits any of them.
 _NEEDED: Final = {

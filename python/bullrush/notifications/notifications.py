@@ -14,7 +14,7 @@ from bullrush.base.options import ServerOptions
 from bullrush.errors import InvalidOptionError
 from bullrush.notifications.callbacks import Callbacks, Listener, ThreadCallbacks, is_coroutine_function
 from bullrush.values.naming import check_unicode, nearest
-from bullrush.values.options import checked
+from bullrush.values.options import checked_options
 
 #: Channel -> what its keys are.
 CHANNELS: Final = {
@@ -48,7 +48,7 @@ class NotificationsCalls(Connected):
             InvalidOptionError: an argument has an invalid value.
         """
         given = {"url": url, "prefix": prefix}
-        super().__init__(checked(ServerOptions, given, type(self).__name__), given)
+        super().__init__(checked_options(ServerOptions, given, type(self).__name__), given)
         self._lock = threading.Lock()
         #: Those in use: one, or with asyncio one per event loop.
         self._callbacks: list[Callbacks] = []

@@ -10,7 +10,7 @@ from bullrush.base.operation import operation, reply
 from bullrush.errors import BullrushError, InvalidOptionError
 from bullrush.job.calls.changes import DEFAULT_KEPT_LOGS, encode_progress
 from bullrush.job.failure import CANCELLED
-from bullrush.queue.routing.routes import DEEPEST, core_of, cores_by_route, drain_revived, registered, replies
+from bullrush.queue.routing.routes import DEEPEST, core_of, cores_by_route, drain_revived, registered_routes, replies
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.values.encoding import JSON
@@ -234,11 +234,11 @@ class QueueAdministration(Handle):
                 Beside workers that run parents of flows over several routes some jobs may be gone; then call it again.
         """
         most = checks.at_least(1)("count", count)
-        await registered(self, retired=True)  # before anything is written: an error about the registry
+        await registered_routes(self, retired=True)  # before anything is written: an error about the registry
         # Not the core of this handle, which would register a route that is to be removed.
         base = core_of(self, self._name)
         await reply(base.pause())
-        live, cores = await registered(self), await cores_by_route(self, retired=True)
+        live, cores = await registered_routes(self), await cores_by_route(self, retired=True)
         routes = [*cores.values()]
         await replies([cores[name].pause() for name in live if name in cores])
         self.emit("paused")

@@ -12,7 +12,7 @@ from bullrush.errors import InvalidOptionError, RedisServerError
 from bullrush.job.calls.dependencies import DependencyPage, dependency_page
 from bullrush.queue.due import due_work
 from bullrush.queue.getters import counts_of
-from bullrush.queue.routing.routes import cores_by_route, registered
+from bullrush.queue.routing.routes import cores_by_route, registered_routes
 from bullrush.values import checks
 from bullrush.values.encoding import JSON
 
@@ -59,7 +59,7 @@ class QueueMonitoring(Handle):
         return len(await self._workers())
 
     async def _workers(self) -> list[dict[str, str]]:
-        names = [self.name, *await registered(self, retired=True)]
+        names = [self.name, *await registered_routes(self, retired=True)]
         return await self._clients(self.core.worker_connections(names))
 
     @operation
@@ -115,7 +115,7 @@ class QueueMonitoring(Handle):
             cores |= await cores_by_route(self, retired=True)
         counted = dict(zip(cores, await counts_of(cores.values()), strict=True))
         if len(cores) > 1:
-            live = {self.name, *await registered(self)}
+            live = {self.name, *await registered_routes(self)}
             cores = {name: core for name, core in cores.items() if name in live or any(counted[name].values())}
         queues = {name: prometheus_labels(name, None)[0] for name in cores}
         lines = ["# HELP bullmq_job_count Number of jobs in the queue by state", "# TYPE bullmq_job_count gauge"]

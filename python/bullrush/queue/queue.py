@@ -28,7 +28,7 @@ from bullrush.telemetry.spans import QUEUE_SPANS
 from bullrush.values import checks
 from bullrush.values.checks import Check
 from bullrush.values.encoding import JSON
-from bullrush.values.options import Option, checked, declare, declared
+from bullrush.values.options import Option, checked_options, declare_options, declared
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +64,7 @@ def check_streams(name: str, value: object) -> int:
     return length
 
 
-@declare
+@declare_options
 class QueueOptions(HandleOptions, AddingOptions, total=False):
     """Options of a queue object."""
 
@@ -133,7 +133,7 @@ class QueueCalls(
             QueueNameError: the name is empty, or has a colon or control characters.
             InvalidOptionError: an option does not exist or has an invalid value.
         """
-        settings = checked(QueueOptions, options, type(self).__name__)
+        settings = checked_options(QueueOptions, options, type(self).__name__)
         super().__init__(name, settings, options)
         self._settings, self._options = settings, options
         self._compiler = OptionCompiler(settings.default_job_options, settings.payload_limit)

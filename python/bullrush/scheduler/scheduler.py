@@ -26,7 +26,7 @@ from bullrush.scheduler.options import (
 )
 from bullrush.telemetry.protocol import of_many_jobs
 from bullrush.values.encoding import JSON, NO_DATA, read_number
-from bullrush.values.options import Option, checked, declare
+from bullrush.values.options import Option, checked_options, declare_options
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -162,7 +162,7 @@ class SchedulerCalls(Handle, Generic[JobT]):
         return await reply(self.core.remove_job_scheduler(scheduler_id))
 
 
-@declare
+@declare_options
 class SchedulerOptions(ServerOptions, CallOptions, total=False):
     """Options of a `JobScheduler` object."""
 
@@ -192,7 +192,7 @@ class JobSchedulerCalls(ReportsOutages, SchedulerCalls[JobT]):
             QueueNameError: the name is empty, or has a colon or control characters.
             InvalidOptionError: an option does not exist or has an invalid value.
         """
-        settings = checked(SchedulerOptions, options, type(self).__name__)
+        settings = checked_options(SchedulerOptions, options, type(self).__name__)
         super().__init__(name, settings, options)
         self._compiler = OptionCompiler(settings.default_job_options)
 

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from bullrush.errors import BullrushError, InvalidOptionError
 from bullrush.masking import masked
-from bullrush.queue.queue import Queue, QueueOptions
+from bullrush.queue import Queue, QueueOptions
 from bullrush.url import resolve
 
 #: ms in which Redis must answer the driver before tasks start.

@@ -7,17 +7,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from bullrush.errors import InvalidOptionError, JobFailedError
-from bullrush.job.option_compiler import OptionCompiler
-from bullrush.job.options import JobOptions
+from bullrush.extending import Duration, OptionCompiler, checks, known_options
+from bullrush.job import JobOptions
 from bullrush.spark.address import Address, check_redis
 from bullrush.spark.enqueue import failure_of
 from bullrush.spark.reading.columns import spark_schema
 from bullrush.spark.rows.frame import check_frame, check_name_lists, check_names, check_opts
 from bullrush.spark.rows.scope import scope_of
 from bullrush.spark.tasks.answer_rows import ERROR, RESULT, AnswerRows
-from bullrush.values import checks
-from bullrush.values.checks import Duration
-from bullrush.values.keywords import known_options
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

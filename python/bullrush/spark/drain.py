@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from bullrush.errors import DrainError, InvalidOptionError, QueuePausedError
+from bullrush.extending import checks
 from bullrush.routing import Profile
 from bullrush.spark.address import Address, NamingServer
 from bullrush.spark.draining.arguments import check_choice, check_results_stay, check_worker, read_stop, worker_options
@@ -25,7 +26,6 @@ from bullrush.spark.root_cause import root_cause
 from bullrush.spark.routing.unmatched import check_matched
 from bullrush.spark.rows.frame import check_session
 from bullrush.spark.servers import divided_workers, of_each_server
-from bullrush.values import checks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

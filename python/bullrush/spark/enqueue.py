@@ -10,7 +10,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from bullrush.errors import EnqueueError
-from bullrush.job.options import JobOptions, ParentOptions
+from bullrush.extending import check_choice, checks, known_options
+from bullrush.job import JobOptions, ParentOptions
 from bullrush.routing import Target
 from bullrush.spark.address import Address, check_redis
 from bullrush.spark.root_cause import root_cause
@@ -20,9 +21,6 @@ from bullrush.spark.rows.scope import Scope, scope_of
 from bullrush.spark.servers import with_place
 from bullrush.spark.tasks.add_rows import COUNTS, AddRows
 from bullrush.spark.tasks.batch_counts import COUNTED, ReadCounts
-from bullrush.values import checks
-from bullrush.values.checks import check_choice
-from bullrush.values.keywords import known_options
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from bullrush.errors import InvalidOptionError
-from bullrush.flow.plan import compilers, plan
-from bullrush.job.options import JobOptions
+from bullrush.extending import known_options, option_compilers, plan_flows
+from bullrush.job import JobOptions
 from bullrush.spark.address import Address, check_redis
 from bullrush.spark.enqueue import failure_of
 from bullrush.spark.rows.frame import check_frame, check_name_lists, check_names, check_opts
@@ -16,7 +16,6 @@ from bullrush.spark.rows.scope import scope_of
 from bullrush.spark.servers import PLACE, id_text, place_of
 from bullrush.spark.tasks.add_flows import AddFlows, Side
 from bullrush.spark.tasks.batch_counts import COUNTED, ReadCounts
-from bullrush.values.keywords import known_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -123,7 +122,9 @@ def enqueue_flows(
     addresses = Address.of_servers(parent_queue, url, urls, prefix)
     # Checks names, queues and options now, on the driver, and not in a task.
     example = parents.job("name", {}, "parent")
-    plan([{**example, "children": [children.job("name", {}, "child")]}], addresses[0].prefix, compilers(None), 0)
+    plan_flows(
+        [{**example, "children": [children.job("name", {}, "child")]}], addresses[0].prefix, option_compilers(None), 0
+    )
     scope = scope_of(df, addresses[0], batch_id)._replace(by_partition=False)
     check_redis(addresses, in_stream=scope.in_stream)
     add = AddFlows(addresses, columns, keys, parents, children, scope.batch_id)

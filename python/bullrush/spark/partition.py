@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from bullrush.job.job import JobCalls
+from bullrush.extending import JobCalls
 from bullrush.routing import Profile
 from bullrush.spark.address import Address
 from bullrush.spark.draining.arguments import check_worker, read_stop, worker_options
@@ -16,7 +16,7 @@ from bullrush.spark.draining.stopwatch import Stopwatch
 from bullrush.spark.draining.thread_stacks import limit_thread_stacks
 from bullrush.spark.results import ROUTED_SCHEMA, SCHEMA, JobResult, profile_row, to_batch
 from bullrush.spark.routing.profiles import in_task
-from bullrush.worker.worker import Worker
+from bullrush.worker import Worker
 
 if TYPE_CHECKING:
     import pyarrow

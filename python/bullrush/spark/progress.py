@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Literal
 
 from bullrush.errors import BullrushError, InvalidOptionError
-from bullrush.queue.queue import Queue
+from bullrush.queue import Queue
 from bullrush.spark.address import Address
 
 if TYPE_CHECKING:

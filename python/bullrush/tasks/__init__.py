@@ -1,7 +1,8 @@
 """Tasks: typed functions that run as jobs."""
 
 from bullrush.tasks.codecs import Codec, Coder, MisfitError
-from bullrush.tasks.depends import Depends
+from bullrush.tasks.cron import find_gone, prune
+from bullrush.tasks.depends import OVERRIDES, Depends
 from bullrush.tasks.middleware import Middleware
 from bullrush.tasks.new_task import NewTask, aenqueue_many, enqueue_many
 from bullrush.tasks.options import TaskOptions
@@ -10,6 +11,7 @@ from bullrush.tasks.task import AsyncTask, PlainTask, Task
 from bullrush.tasks.task_job import TaskJob
 
 __all__ = [
+    "OVERRIDES",
     "AsyncTask",
     "Codec",
     "Coder",
@@ -24,4 +26,6 @@ __all__ = [
     "Tasks",
     "aenqueue_many",
     "enqueue_many",
+    "find_gone",
+    "prune",
 ]

@@ -12,16 +12,26 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from bullrush._core import cron_next, now_ms
-from bullrush.base.operation import reply, run_blocking
 from bullrush.errors import InvalidOptionError
-from bullrush.job.option_compiler import OptionCompiler, read_options
-from bullrush.queue.queue import QueueCalls
-from bullrush.scheduler.options import RepeatOptions, check_repeat, check_scheduler_id, check_template
-from bullrush.scheduler.scheduler import JobSchedulerCalls, SchedulerCalls, read_scheduler
+from bullrush.extending import (
+    JobSchedulerCalls,
+    OptionCompiler,
+    QueueCalls,
+    SchedulerCalls,
+    check_repeat,
+    check_scheduler_id,
+    check_template,
+    checks,
+    cron_next,
+    now_ms,
+    read_options,
+    read_scheduler,
+    reply,
+    run_blocking,
+)
+from bullrush.scheduler import RepeatOptions
 from bullrush.tasks.new_task import NewTask
 from bullrush.tasks.task import Task
-from bullrush.values import checks
 
 _MADE_HERE: Final = "ext:cron"
 
@@ -134,6 +144,10 @@ def find_gone(queue: QueueCalls[Any], known: Collection[str]) -> list[str]:
     """Return the ids of the job schedulers that a `Tasks.cron` made and that are not among the known ones.
 
     It blocks.
+
+    Args:
+        queue: the queue.
+        known: the names of all tasks that still run by themselves: `Tasks.crons`.
     """
     return run_blocking(_gone(queue, known))
 

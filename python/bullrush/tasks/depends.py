@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeVar, overload
 
 from bullrush.errors import InvalidOptionError
-from bullrush.values.checks import check_choice
+from bullrush.extending import check_choice
 
 T = TypeVar("T")
 Scope = Literal["job", "worker"]

@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from bullrush.errors import InvalidOptionError
-from bullrush.job.job import AsyncJob, Job
+from bullrush.extending import AsyncJob
+from bullrush.job import Job
 from bullrush.tasks.new_task import NewTask
 
 EnqueueHook: TypeAlias = Callable[[NewTask[Any]], NewTask[Any]]

@@ -6,15 +6,12 @@ from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-from bullrush.base.operation import run_async, run_blocking
 from bullrush.errors import InvalidOptionError
-from bullrush.flow.plan import Flow
-from bullrush.job.options import JobOptions
-from bullrush.scheduler.options import JobTemplate
+from bullrush.extending import JSON, Duration, checks, run_async, run_blocking
+from bullrush.flow import Flow
+from bullrush.job import JobOptions
+from bullrush.scheduler import JobTemplate
 from bullrush.tasks.task_job import TaskJob
-from bullrush.values import checks
-from bullrush.values.checks import Duration
-from bullrush.values.encoding import JSON
 
 R = TypeVar("R")
 #: Tasks with different results may be in one list.

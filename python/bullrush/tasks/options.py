@@ -6,15 +6,10 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from bullrush.errors import InvalidOptionError
-from bullrush.job.option_compiler import JOB_OPTIONS, OptionCompiler
-from bullrush.job.options import JobOptions
+from bullrush.extending import JOB_OPTIONS, Duration, OptionCompiler, check_known, checks, is_async, read_worker_options
+from bullrush.job import JobOptions
 from bullrush.retries import Classifier
-from bullrush.routing.target import check_target
-from bullrush.values import checks
-from bullrush.values.checks import Duration
-from bullrush.values.naming import check_known
-from bullrush.worker.handlers.signature import is_async
-from bullrush.worker.options import read_worker_options
+from bullrush.routing import check_target
 
 
 class TaskOptions(JobOptions, total=False):

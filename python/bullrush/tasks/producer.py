@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from bullrush.queue.adding import QueueAdding
-from bullrush.queue.getters import QueueGetters
-from bullrush.queue.queue import Queue, QueueOptions
+from bullrush.extending import JSON, QueueAdding, QueueGetters, check_prefix, check_queue_name, checks
+from bullrush.queue import Queue, QueueOptions
 from bullrush.tasks.middleware import Middleware, enqueue_hooks
 from bullrush.tasks.new_task import NewTask
 from bullrush.tasks.task_job import TaskJob
-from bullrush.values import checks
-from bullrush.values.encoding import JSON
-from bullrush.values.naming import check_prefix, check_queue_name
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from bullrush.routing.target import Target
+    from bullrush.routing import Target
 
 _DEFAULT_TIMEOUT: Final = 10_000
 

@@ -6,12 +6,11 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, TypeVar, overload
 
-from bullrush.base.operation import options_by_name
-from bullrush.base.signatures import shows_options
 from bullrush.errors import InvalidOptionError
-from bullrush.job.options import JobOptions
+from bullrush.extending import check_job_name, checks, is_async, options_by_name, shows_options
+from bullrush.job import JobOptions
 from bullrush.masking import masked
-from bullrush.queue.queue import QueueOptions
+from bullrush.queue import QueueOptions
 from bullrush.tasks.codecs import JSON, Codec
 from bullrush.tasks.cron import CronRule, check_cron
 from bullrush.tasks.middleware import Middleware
@@ -25,16 +24,13 @@ from bullrush.tasks.signature import Signature
 from bullrush.tasks.task import AsyncTask, PlainTask, Task
 from bullrush.tasks.task_job import TaskJob
 from bullrush.url import check_url
-from bullrush.values import checks
-from bullrush.values.naming import check_job_name
-from bullrush.worker.handlers.signature import is_async
-from bullrush.worker.routes import Route
+from bullrush.worker import Route
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from bullrush.telemetry.protocol import Telemetry
-    from bullrush.worker.options import WorkerOptions
+    from bullrush.telemetry import Telemetry
+    from bullrush.worker import WorkerOptions
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -9,10 +9,9 @@ from functools import cached_property, partial
 from typing import Any, Final
 
 from bullrush.errors import DataError, InvalidOptionError, MalformedJobError
-from bullrush.job.job import JobCalls
+from bullrush.extending import JSON, JobCalls
 from bullrush.tasks.codecs import Codec, Coder, MisfitError
 from bullrush.tasks.depends import Dependency
-from bullrush.values.encoding import JSON
 
 _RESULT: Final = "returnvalue"
 

@@ -6,9 +6,8 @@ import functools
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, ParamSpec, TypeVar
 
-from bullrush.base.operation import run_async, run_blocking
-from bullrush.base.signatures import shows_options
-from bullrush.job.options import JobOptions
+from bullrush.extending import run_async, run_blocking, shows_options
+from bullrush.job import JobOptions
 from bullrush.tasks.new_task import NewTask
 from bullrush.tasks.options import RunOptions, job_options
 from bullrush.tasks.producer import TaskProducer

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, cast
 
-from bullrush.base.operation import run_async
-from bullrush.job.calls.wait_until_finished import JobResultWait
-from bullrush.job.job import Job
-from bullrush.values.checks import Duration
-from bullrush.values.encoding import JSON
+from bullrush.extending import JSON, Duration, JobResultWait, run_async
+from bullrush.job import Job
 
 if TYPE_CHECKING:
-    from bullrush.events.queue_events import QueueEventsCalls
+    from bullrush.extending import QueueEventsCalls
 
 R = TypeVar("R")
 

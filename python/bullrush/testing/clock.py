@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from bullrush._core import advance_clock, now_ms, stop_clock
 from bullrush.errors import InvalidOptionError
-from bullrush.values import checks
-from bullrush.values.checks import Duration
+from bullrush.extending import Duration, advance_clock, checks, now_ms, stop_clock
 
 
 class Clock:

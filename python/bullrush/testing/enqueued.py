@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal, overload
 
-from bullrush.base.handle import Handle
-from bullrush.base.operation import run_blocking
-from bullrush.job.job import Job
-from bullrush.queue.queue import Queue
-from bullrush.queue.routing.routes import registered
+from bullrush.extending import JSON, Handle, registered_routes, run_blocking
+from bullrush.job import Job
+from bullrush.queue import Queue
 from bullrush.tasks import Tasks
 from bullrush.testing.work import place
-from bullrush.values.encoding import JSON
 
 _STATES: Final = ("waiting", "paused", "prioritized", "delayed", "waiting-children")
 #: How many jobs a failure shows.
@@ -60,7 +57,7 @@ def _times(number: int) -> str:
 def _waiting(queue: Any) -> list[Job]:
     """Return the jobs that wait, of each queue the oldest ones first: the queue itself, then its routes."""
     base = Queue(_name(queue), **place(queue))
-    queues = [base, *(Queue(name, **place(queue)) for name in run_blocking(registered(base)))]
+    queues = [base, *(Queue(name, **place(queue)) for name in run_blocking(registered_routes(base)))]
     return [job for one in queues for job in one.get_jobs(list(_STATES), 0, _MOST, asc=True)]
 
 

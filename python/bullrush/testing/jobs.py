@@ -6,16 +6,20 @@ from collections.abc import Iterable
 from contextvars import Token
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, overload
 
-from bullrush._core import now_ms
-from bullrush.base.operation import operation
-from bullrush.job.calls.changes import encode_progress
-from bullrush.job.context import RUNNING
-from bullrush.job.job import AsyncJob, Job
-from bullrush.job.new_jobs import new_jobs
-from bullrush.job.option_compiler import OptionCompiler
-from bullrush.job.options import JobOptions
-from bullrush.job.record import GivenRecord
-from bullrush.values.encoding import JSON, decode, encode
+from bullrush.extending import (
+    JSON,
+    RUNNING,
+    AsyncJob,
+    GivenRecord,
+    OptionCompiler,
+    decode,
+    encode,
+    encode_progress,
+    new_jobs,
+    now_ms,
+    operation,
+)
+from bullrush.job import Job, JobOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Self

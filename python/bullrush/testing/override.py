@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from bullrush.errors import InvalidOptionError
-from bullrush.tasks.depends import OVERRIDES
+from bullrush.tasks import OVERRIDES
 
 
 @contextmanager

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bullrush import aio
-from bullrush.base.handle import Handle
-from bullrush.base.signatures import shows_options
+from bullrush.extending import Handle, shows_options
 from bullrush.tasks import Tasks
 from bullrush.worker import RunStats, Worker, WorkerOptions
 

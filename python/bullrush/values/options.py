@@ -53,7 +53,7 @@ class Option:
 _DECLARED: Final[dict[type, dict[str, Option]]] = {}
 
 
-def declare(options: T) -> T:
+def declare_options(options: T) -> T:
     """Read the lines of a TypedDict of options, and add what they mean to its docstring; a decorator."""
     hints = get_type_hints(options, include_extras=True)
     _DECLARED[options] = declared = {name: hints[name].__metadata__[0] for name in options.__annotations__}
@@ -73,7 +73,7 @@ def plain_type(hint: ForwardRef) -> str:
     return hint.__forward_arg__.removeprefix("Annotated[").partition(", Option(")[0]
 
 
-def checked(options: type, given: Mapping[str, object], owner: str) -> Settings:
+def checked_options(options: type, given: Mapping[str, object], owner: str) -> Settings:
     """Check options and fill in defaults.
 
     Args:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from orjson import dumps, loads
 
 from bullrush._core import __version__, now_ms
-from bullrush.job.failure import UNKNOWN_STRATEGY, from_handler
+from bullrush.job.failure import UNKNOWN_STRATEGY, traceback_from_handler
 from bullrush.rights import lacks
 from bullrush.url import address, user_of
 from bullrush.values.options import declared
@@ -123,7 +123,7 @@ def log_failed(job: JobCalls, reason: str, error: BaseException | None, stacktra
     text = "Job %s %r of queue %r: attempt %d failed for good after %s ms: %s"
     arguments = (*fields.values(), _short(reason))
     try:
-        if error is not None and (trace := from_handler(error)) is not None:
+        if error is not None and (trace := traceback_from_handler(error)) is not None:
             # A formatter does the same. It runs user code, and a lone surrogate can be written to no file.
             "".join(traceback.format_exception(type(error), error, trace)).encode()
             LOG.error(text, *arguments, extra=fields, exc_info=(type(error), error, trace))

@@ -20,7 +20,7 @@ from bullrush.routing import Profile, check_profile
 from bullrush.values import checks
 from bullrush.values.checks import Check, Duration
 from bullrush.values.encoding import JSON, encode
-from bullrush.values.options import Option, Settings, checked, declare
+from bullrush.values.options import Option, Settings, checked_options, declare_options
 from bullrush.worker.option_checks import (
     check_callable,
     check_classifier,
@@ -91,7 +91,7 @@ def check_settings(name: str, value: object) -> dict[str, Any]:
     return checks.members(name, value or {}, _SETTINGS)
 
 
-@declare
+@declare_options
 class WorkerOptions(HandleOptions, TracedOptions, total=False):
     """Options of a worker. Durations are milliseconds or timedeltas."""
 
@@ -460,7 +460,7 @@ def read_worker_options(options: Mapping[str, object]) -> Settings:
         UnknownOptionError: an option does not exist.
         InvalidOptionError: an option has a value that cannot be used, or does not go with another one.
     """
-    settings = checked(WorkerOptions, options, "Worker")
+    settings = checked_options(WorkerOptions, options, "Worker")
     if "backoff_strategy" not in options:
         settings.backoff_strategy = (settings.settings or {}).get("backoff_strategy")
     if settings.batch_handler is None and settings.batch_size != 1:

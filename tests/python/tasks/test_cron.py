@@ -1,6 +1,7 @@
 """Tasks that run by themselves: a worker makes their job schedulers, and touches no others."""
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -140,3 +141,29 @@ def test_a_cron_task_is_checked_where_it_is_defined(tasks):
         with pytest.raises(InvalidOptionError, match="pattern|tz"):
             tasks.cron(pattern, tz=tz, name="wrong")(lambda: None)
     assert tasks.crons == {}
+
+
+def test_obliterate_leaves_no_key_of_the_queue_or_of_its_routes(
+    queue: Queue, redis: Redis, redis_url: str, worker: Callable[..., Worker]
+) -> None:
+    """Not of schedulers in code, of runs, of cancellations, of profiles, nor of routes."""
+    tasks = Tasks(queue.name, url=redis_url)
+    tasks.cron("0 0 1 1 *", tz="UTC")(pause_briefly)
+    Worker(tasks, run="nightly").run(max_seconds=0.2)
+    gpu: Any = {"capabilities": ["gpu"]}
+    queue.add("n", target=gpu)
+    queue.add("n")
+    worker(lambda job: None, run="nightly", profile=gpu).run(until="drained")
+    job = queue.add("n")
+    redis.lmove(queue.to_key("wait"), queue.to_key("active"))
+    redis.set(queue.to_key(f"{job.id}:lock"), "of a worker that is gone", px=60_000)
+    assert queue.cancel_job(job.id, "no")
+    queue.add("n", target=gpu)
+    ours = {key.removeprefix(f"bull:{queue.name}") for key in redis.scan_iter(f"bull:{queue.name}*ext:*")}
+    assert {":ext:cron", ":ext:run-nightly", "~cap.gpu:ext:run-nightly", ":ext:cancel"} <= ours
+    queue.obliterate(force=True)
+    assert list(redis.scan_iter(f"bull:{queue.name}*")) == []
+
+
+def pause_briefly() -> None:
+    """Do nothing, as the function of a scheduler."""

@@ -10,6 +10,7 @@ import pytest
 
 from bullrush import Depends, Middleware, Tasks, Worker, enqueue_many
 from bullrush.errors import InvalidOptionError, JobFailedError
+from bullrush.retries import FAIL
 
 
 def work_off(tasks: Tasks, **options: Any) -> Any:
@@ -149,3 +150,11 @@ def test_registries_cannot_include_each_other():
     for inner in (app, billing, mail):
         with pytest.raises(InvalidOptionError, match="only one of two can include the other"):
             inner.include(app)
+
+
+def test_a_classifier_of_a_task_must_be_a_plain_function() -> None:
+    async def classify(error: BaseException) -> Any:
+        return FAIL
+
+    with pytest.raises(InvalidOptionError, match="retry_if must be a plain function, not an async def"):
+        Tasks("q").task(retry_if=classify)

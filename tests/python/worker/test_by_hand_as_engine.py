@@ -2,6 +2,7 @@
 
 import random
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from redis import Redis
 
 from bullrush import Job, Queue, Worker
 from bullrush.errors import UnrecoverableError
-from bullrush.testing import Clock
+from bullrush.extending import stop_clock
 
 #: In each of the queues; there are 20 pairs of queues, so 500 in all.
 JOBS = 25
@@ -100,16 +101,23 @@ def state_of(redis: Redis, queue: Queue) -> dict[str, Any]:
     }
 
 
+@pytest.fixture
+def running_clock() -> Iterator[None]:
+    yield
+    stop_clock(None)
+
+
 @pytest.mark.parametrize("seed", range(20))
-def test_the_same_outcomes_leave_the_same_state(redis: Redis, redis_url: str, queue_name: str, seed: int) -> None:
+def test_the_same_outcomes_leave_the_same_state(
+    redis: Redis, redis_url: str, queue_name: str, seed: int, running_clock: None
+) -> None:
     states = []
     for by_hand in (False, True):
         with (
-            Clock() as clock,
             Queue(f"{queue_name}-{by_hand}", url=redis_url) as queue,
             Worker(queue.name, handler_of(seed), url=redis_url, prefetch=0, **OPTIONS) as worker,
         ):
-            clock.stop(1_900_000_000_000)
+            stop_clock(1_900_000_000_000)
             queue.add_bulk(jobs_of(seed))
             if by_hand:
                 token = 0

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bullrush import Job, Queue, Tasks, Worker, aio, classifiers, errors
+from bullrush import Job, Queue, Worker, aio, classifiers, errors
 from bullrush.retries import FAIL, RETRY, Retry
 from bullrush.worker.routes import Route
 
@@ -277,5 +277,3 @@ def test_a_classifier_must_be_a_plain_function() -> None:
 
     with pytest.raises(errors.InvalidOptionError, match="classify must be a plain function, not an async def"):
         Worker("q", print, classify=classify)
-    with pytest.raises(errors.InvalidOptionError, match="retry_if must be a plain function, not an async def"):
-        Tasks("q").task(retry_if=classify)

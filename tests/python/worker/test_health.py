@@ -14,6 +14,7 @@ from bullrush import Queue, Worker, aio
 from bullrush.worker import WorkerHealth
 from bullrush.worker.lanes.lane import Lane
 from tests.waiting import wait_until
+from tests.watching import waiting_workers
 
 
 @contextmanager
@@ -51,6 +52,7 @@ def test_work_that_is_due_and_not_claimed_is_a_problem(redis_url: str, old: Queu
     with running(Worker(old.name, lambda job: None, url=redis_url, drain_delay=60_000)) as worker:
         wait_until(lambda: old.get_completed_count() == 1)
         assert old.health().healthy
+        wait_until(lambda: waiting_workers(old.name, redis) == 1)
         # A job that no marker announces: the worker sleeps, as it would after a fault.
         job_id = next(iter(redis.zrange(old.to_key("completed"), 0, 0)))
         redis.hdel(old.to_key(job_id), "processedOn")

@@ -13,7 +13,7 @@ from redis import Redis
 
 from bullrush import Job, Queue, Worker
 from bullrush.errors import InvalidOptionError
-from bullrush.worker.monitoring.prometheus import merged, without_gauges
+from bullrush.worker.monitoring.prometheus import merged_metrics, without_gauges
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[3]
@@ -83,7 +83,7 @@ def test_a_label_of_ours_is_refused(queue: Queue) -> None:
 
 def test_pages_of_several_processes_are_added_up() -> None:
     page = '# HELP a A\n# TYPE a counter\na{q="x"} 2\n# TYPE g gauge\ng{q="x"} 1'
-    assert merged([page, page]) == '# HELP a A\n# TYPE a counter\na{q="x"} 4\n# TYPE g gauge\ng{q="x"} 2\n'
+    assert merged_metrics([page, page]) == '# HELP a A\n# TYPE a counter\na{q="x"} 4\n# TYPE g gauge\ng{q="x"} 2\n'
     assert without_gauges(page) == page.partition("\n# TYPE g")[0]
 
 

@@ -11,8 +11,8 @@ import orjson
 from bullrush.cli.terminal.ending import USAGE, CommandError
 from bullrush.cli.terminal.options import add_connection, duration, url_of
 from bullrush.cli.terminal.output import write, write_json
+from bullrush.extending import JSON
 from bullrush.queue import Queue
-from bullrush.values.encoding import JSON
 
 EXAMPLES = """\
   bullrush add mail welcome '{"user": 7}'

@@ -10,10 +10,10 @@ from bullrush.cli.terminal.ending import CommandError
 from bullrush.cli.terminal.options import add_queue, count, known_queue, open_queue, url_of
 from bullrush.cli.terminal.output import write, write_json
 from bullrush.cli.terminal.visible import visible
+from bullrush.extending import JSON
 from bullrush.flow import FlowProducer, JobNode
 from bullrush.job import Job
 from bullrush.queue import Queue
-from bullrush.values.encoding import JSON
 
 EXAMPLES = """\
   bullrush flow video 17

@@ -10,8 +10,8 @@ from bullrush.cli.jobs.selection import STATES, Found, add_filters, find, is_fil
 from bullrush.cli.terminal.options import add_queue, count, known_queue
 from bullrush.cli.terminal.output import age, say, write_json, write_table
 from bullrush.errors import MalformedJobError
+from bullrush.extending import JSON
 from bullrush.job import Job
-from bullrush.values.encoding import JSON
 
 EXAMPLES = """\
   bullrush jobs list mail

@@ -11,10 +11,9 @@ from bullrush.cli.terminal.ending import CommandError
 from bullrush.cli.terminal.options import add_queue, known_queue
 from bullrush.cli.terminal.output import compact, moment, shown, write, write_fields, write_json
 from bullrush.errors import MalformedJobError
-from bullrush.job import Job
-from bullrush.job.calls.dependencies import Cursor
+from bullrush.extending import JSON
+from bullrush.job import Cursor, Job
 from bullrush.queue import Queue
-from bullrush.values.encoding import JSON
 
 EXAMPLES = """\
   bullrush jobs show mail 17

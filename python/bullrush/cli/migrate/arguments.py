@@ -9,7 +9,7 @@ from typing import Any, Final, get_args
 from bullrush.cli.terminal.asking import add_yes
 from bullrush.cli.terminal.ending import USAGE, CommandError
 from bullrush.cli.terminal.options import add_connection, count
-from bullrush.legacy.flavor import Flavor
+from bullrush.legacy import Flavor
 
 EXAMPLES: Final = """\
   bullrush migrate mail --from redis://old:6379/0 --to-prefix bullmq --dry-run     what would be moved

@@ -14,9 +14,7 @@ from bullrush.cli.terminal.ending import FAILED, USAGE, CommandError, code_of
 from bullrush.cli.terminal.options import checked_url, url_of
 from bullrush.cli.terminal.output import jobs_of, say
 from bullrush.errors import LegacyQueueError
-from bullrush.legacy import LegacyQueue
-from bullrush.legacy.migrating.options import place
-from bullrush.legacy.report import Progress
+from bullrush.legacy import LegacyQueue, Progress, place
 from bullrush.queue import Queue
 from bullrush.url import address
 

@@ -11,9 +11,7 @@ from bullrush.cli.migrate.refusals import in_options
 from bullrush.cli.terminal.output import jobs_of, say, write, write_json, write_table
 from bullrush.cli.terminal.visible import visible
 from bullrush.errors import LegacyQueueError
-from bullrush.legacy import LegacyQueue
-from bullrush.legacy.migrating.options import place
-from bullrush.legacy.report import BridgeReport, MigrationReport, Remark, Verification
+from bullrush.legacy import BridgeReport, LegacyQueue, MigrationReport, Remark, Verification, place
 from bullrush.masking import masked
 from bullrush.queue import Queue
 

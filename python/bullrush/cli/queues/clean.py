@@ -8,7 +8,7 @@ from typing import get_args
 from bullrush.cli.terminal.asking import add_yes, confirm
 from bullrush.cli.terminal.options import add_queue, count, duration, known_queue
 from bullrush.cli.terminal.output import jobs_of, write, write_json
-from bullrush.queue.administration import CleanableState
+from bullrush.queue import CleanableState
 
 EXAMPLES = """\
   bullrush clean mail --state failed --older 7d

@@ -12,8 +12,7 @@ from bullrush.cli.terminal.ending import FAILED
 from bullrush.cli.terminal.options import add_connection, duration, known_queue, open_queue, url_of
 from bullrush.cli.terminal.output import say, write, write_json, write_table
 from bullrush.errors import LegacyQueueError, RedisServerError
-from bullrush.queue import Queue, queue_names
-from bullrush.queue.routing import RouteStatus
+from bullrush.queue import Queue, RouteStatus, queue_names
 from bullrush.routing import route_base
 from bullrush.url import address
 

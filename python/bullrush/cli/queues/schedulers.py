@@ -60,8 +60,7 @@ def run(options: argparse.Namespace) -> int:
 def _prune(options: argparse.Namespace) -> int:
     # Imported here: the other calls need no tasks.
     from bullrush.cli.worker.targets import import_target
-    from bullrush.tasks import Tasks
-    from bullrush.tasks.cron import find_gone, prune
+    from bullrush.tasks import Tasks, find_gone, prune
 
     known: set[str] = set()
     for target in options.prune:

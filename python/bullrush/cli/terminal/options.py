@@ -9,9 +9,9 @@ from typing import Final
 
 from bullrush.cli.terminal.ending import NO_REDIS, USAGE, CommandError
 from bullrush.errors import RedisServerError
+from bullrush.extending import nearest
 from bullrush.queue import Queue, queue_names
 from bullrush.url import address, resolve
-from bullrush.values.naming import nearest
 
 _TIMEOUT_MS: Final = 5_000
 #: A queue may have hundreds of routes, which are queues, too.

@@ -11,7 +11,7 @@ from typing import Final
 import orjson
 
 from bullrush.cli.terminal.visible import visible
-from bullrush.values.encoding import JSON
+from bullrush.extending import JSON
 
 _LONGEST_CELL: Final = 60
 _LONGEST_VALUE: Final = 2_000

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from bullrush.base.operation import reply, run_blocking
 from bullrush.cli.terminal.ending import FAILED, NO_REDIS, CommandError, code_of
 from bullrush.cli.terminal.output import compact, say, write
 from bullrush.cli.worker.ending import ENDED
 from bullrush.cli.worker.targets import AnyWorker
 from bullrush.errors import BullrushError, RedisServerError
+from bullrush.extending import missing_rights_text, monitored_queue, reply, run_blocking
 from bullrush.queue import Queue
 from bullrush.rights import read_roles
-from bullrush.worker.logs import missing_rights_text
-from bullrush.worker.monitoring.health import monitored_queue
 
 _TIMEOUT_MS: Final = 3_000
 

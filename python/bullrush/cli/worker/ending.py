@@ -10,7 +10,7 @@ import threading
 import time
 from typing import Final, NoReturn
 
-from bullrush.base.at_exit import before_joining_threads
+from bullrush.extending import before_joining_threads
 
 #: The exit codes, beside those of all commands.
 ENDED: Final = 0

@@ -8,12 +8,11 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from bullrush.base.operation import Blocking
 from bullrush.cli.terminal.ending import code_of
 from bullrush.cli.worker.ending import ENDED, FAILED
 from bullrush.cli.worker.targets import AnyWorker
 from bullrush.errors import BullrushError, ClosedError
-from bullrush.worker.calls import has_left_jobs
+from bullrush.extending import Blocking, has_left_jobs
 
 _log: Final = logging.getLogger("bullrush")
 

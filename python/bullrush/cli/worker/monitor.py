@@ -10,8 +10,7 @@ from typing import Any, Final
 
 from bullrush.cli.worker.targets import AnyWorker
 from bullrush.errors import BullrushError
-from bullrush.worker.monitoring.health import monitored_queue
-from bullrush.worker.monitoring.prometheus import merged
+from bullrush.extending import merged_metrics, monitored_queue
 
 _TIMEOUT_MS: Final = 1_000
 
@@ -34,7 +33,7 @@ class Monitor:
 
     def metrics(self) -> str:
         """Return the metrics of what ran in this process."""
-        return merged(self._of_all(lambda worker: worker.export_prometheus_metrics(problems=True)))
+        return merged_metrics(self._of_all(lambda worker: worker.export_prometheus_metrics(problems=True)))
 
     def queues(self) -> str:
         """Return the metrics of the queues; nothing for one that Redis does not tell."""
@@ -44,7 +43,7 @@ class Monitor:
                 texts.append(queue.export_prometheus_metrics(oldest_job=True, routes=self._routed))
             except BullrushError:
                 continue
-        return merged(texts)
+        return merged_metrics(texts)
 
     def _of_all(self, ask: Callable[[Any], Any]) -> list[Any]:
         """Ask all workers at the same time: without Redis each takes a second."""

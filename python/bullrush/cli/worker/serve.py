@@ -9,13 +9,12 @@ import time
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from bullrush.base import hard_exit
 from bullrush.cli.worker.ending import ABANDONED, leave, leave_in_time
 from bullrush.cli.worker.fleet import Fleet
 from bullrush.cli.worker.monitor import Monitor
 from bullrush.cli.worker.processes.control import FORCE, STOP, ControlClient
 from bullrush.cli.worker.targets import AnyWorker
-from bullrush.worker.monitoring.prometheus import merged
+from bullrush.extending import hard_exit, merged_metrics
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -62,7 +61,7 @@ class Process:
 
     def metrics(self) -> str:
         """Return the metrics of this process and of its queues."""
-        return merged([self._monitor.queues(), self._monitor.metrics()])
+        return merged_metrics([self._monitor.queues(), self._monitor.metrics()])
 
     def _answer(self, question: str) -> object:
         """Answer a question of the supervisor."""

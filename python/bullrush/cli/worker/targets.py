@@ -13,10 +13,9 @@ from typing import Any, TypeAlias
 from bullrush.cli.terminal.ending import USAGE, CommandError
 from bullrush.cli.worker.queues import QueueChoice
 from bullrush.errors import BullrushError
+from bullrush.extending import Lane, RunCalls
 from bullrush.masking import masked
 from bullrush.worker import Worker, WorkerOptions
-from bullrush.worker.calls import RunCalls
-from bullrush.worker.lanes.lane import Lane
 
 #: A `Worker` or an `aio.Worker`.
 AnyWorker: TypeAlias = RunCalls[Any]

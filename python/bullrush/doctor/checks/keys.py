@@ -6,10 +6,9 @@ from typing import Any, Final
 
 import orjson
 
-from bullrush._core import QUEUE_KEYS, now_ms
 from bullrush.doctor.finding import Finding, counted
 from bullrush.doctor.reading import QueueUnderTest
-from bullrush.values.encoding import read_number
+from bullrush.extending import QUEUE_KEYS, now_ms, read_number
 
 _TYPES: Final = {
     key.name: key.kind

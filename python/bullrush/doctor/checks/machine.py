@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import gettempdir
 
 from bullrush.doctor.finding import Finding
-from bullrush.embedded.directory import is_left
+from bullrush.embedded import is_left
 
 
 def embedded_servers() -> list[Finding]:

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import orjson
 
-from bullrush.base.operation import reply
 from bullrush.doctor.finding import Finding
 from bullrush.doctor.reading import QueueUnderTest, texts
+from bullrush.extending import reply
 
 _VERSION: Final = re.compile(r"bullmq:(\d+)\.")
 _KNOWN_MAJORS: Final = (5, 6)

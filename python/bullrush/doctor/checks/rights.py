@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from bullrush.base.operation import reply
 from bullrush.doctor.finding import SHOWN, Finding, NotCheckedError
 from bullrush.doctor.reading import Server
+from bullrush.extending import reply
 from bullrush.rights import hides_others, read_roles
 
 #: Without another choice the user is one who adds and runs jobs.

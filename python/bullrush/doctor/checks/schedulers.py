@@ -7,11 +7,10 @@ from typing import Final
 
 import orjson
 
-from bullrush._core import cron_next, now_ms
 from bullrush.doctor.finding import Finding, counted
 from bullrush.doctor.reading import QueueUnderTest
 from bullrush.errors import InvalidOptionError
-from bullrush.values.encoding import read_number
+from bullrush.extending import cron_next, now_ms, read_number
 
 #: So late it is no longer about to run; ms.
 _LATE: Final = 60_000

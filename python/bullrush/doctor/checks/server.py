@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from bullrush._core import now_ms
-from bullrush.base.operation import reply
 from bullrush.doctor.finding import Finding, NotCheckedError, counted
 from bullrush.doctor.reading import Server
 from bullrush.errors import RedisServerError
+from bullrush.extending import now_ms, reply
 
 #: Parts of the memory, and of the connections, from which on it is called full.
 _FULL: Final = 0.85

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
-from bullrush.base.operation import reply
 from bullrush.doctor.finding import SHOWN, Finding, counted
 from bullrush.doctor.reading import QueueUnderTest, texts
-from bullrush.queue.due import DueWork
-from bullrush.queue.health import STUCK_AFTER
+from bullrush.extending import STUCK_AFTER, DueWork, reply
 from bullrush.routing import route_base
 
 #: So many active jobs are looked at, the oldest ones.

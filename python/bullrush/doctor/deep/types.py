@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from bullrush.doctor.finding import SHOWN, Finding, counted
-from bullrush.values.naming import is_key_of_queue, owner_of_key
+from bullrush.extending import is_key_of_queue, owner_of_key
 
 _OF_JOB: Final = {
     "lock": "string",

@@ -22,7 +22,12 @@ _CURSOR: Final[dict[str, Check]] = {"cursor": checks.at_least(0), "count": check
 
 
 class Cursor(TypedDict, total=False):
-    """A position in the children (0, the start, by default), and about how many to return (20 by default)."""
+    """A position in the children, and about how many to return.
+
+    Attributes:
+        cursor: the position: 0, the start, by default, or the one that the last call returned.
+        count: about how many to return: 20 by default.
+    """
 
     cursor: int
     count: int

@@ -6,8 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from bullrush._core import now_ms
-from bullrush.base.operation import reply
+from bullrush.extending import now_ms, reply
 from bullrush.legacy.bridging.continuing import continue_repeatable
 from bullrush.legacy.migrating.migration import STATE_OF
 from bullrush.legacy.migrating.moved import Moved, Mover
@@ -15,7 +14,7 @@ from bullrush.legacy.migrating.schedulers import PENDING
 from bullrush.legacy.report import BridgeReport, OnProgress, Progress, Remark
 
 if TYPE_CHECKING:
-    from bullrush._core import CoreQueue
+    from bullrush.extending import CoreQueue
     from bullrush.legacy.bridging.mirroring import Mirror
 
 #: How often a busy bridge looks for jobs that have ended, seconds.

@@ -6,8 +6,8 @@ import logging
 import time
 from typing import Any, Final, Literal
 
-from bullrush.base.operation import operation, reply, sleep
 from bullrush.errors import ClosedError, ConnectionLostError, InvalidOptionError, OutcomeUnknownError
+from bullrush.extending import QueueCalls, checks, operation, reply, sleep
 from bullrush.legacy.bridging.bridge import Bridge
 from bullrush.legacy.bridging.mirroring import Mirror
 from bullrush.legacy.convert import UNNAMED, Rules
@@ -18,8 +18,6 @@ from bullrush.legacy.migrating.movers import claiming_mover, slot_mover, source_
 from bullrush.legacy.migrating.options import check_rules, check_target, place
 from bullrush.legacy.reading import read_all
 from bullrush.legacy.report import BridgeReport, OnProgress
-from bullrush.queue.queue import QueueCalls
-from bullrush.values import checks
 
 _log: Final = logging.getLogger("bullrush")
 

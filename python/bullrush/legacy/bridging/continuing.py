@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from bullrush._core import cron_next, now_ms
-from bullrush.base.operation import reply
+from bullrush.extending import cron_next, now_ms, reply
 from bullrush.legacy.bridging.remembered import decoded_object
 from bullrush.legacy.migrating.schedulers import owner
 from bullrush.legacy.reading import fields_of
@@ -19,7 +18,7 @@ from bullrush.legacy.repeatable import Repeatable, read_repeatable
 from bullrush.legacy.wrong_types import WrongType, read_keys
 
 if TYPE_CHECKING:
-    from bullrush._core import CoreQueue
+    from bullrush.extending import CoreQueue
 
 
 async def continue_repeatable(core: CoreQueue, base: str, id: str) -> None:

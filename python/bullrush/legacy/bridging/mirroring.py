@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from bullrush._core import now_ms
-from bullrush.base.operation import reply
+from bullrush.extending import now_ms, reply
 from bullrush.legacy.bridging.outcome import Ended, as_bull_writes
 from bullrush.legacy.bridging.remembered import decoded_object
 from bullrush.legacy.reading import fields_of
 
 if TYPE_CHECKING:
-    from bullrush._core import CoreQueue
+    from bullrush.extending import CoreQueue
     from bullrush.legacy.flavor import Layout
 
 #: So many events are read in one round, and so many jobs looked up.

@@ -6,11 +6,11 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from bullrush.base.operation import reply, sleep
 from bullrush.errors import LegacyQueueError
+from bullrush.extending import reply, sleep
 
 if TYPE_CHECKING:
-    from bullrush._core import CoreQueue
+    from bullrush.extending import CoreQueue
 
 #: A job is seen without a lock twice, so many seconds apart: Bull's workers lock it only after they took it, and renew
 #: the lock in half of its time. Bull 1 and 2 lock for 5 s, Bull 3 and 4 for 30 s.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from bullrush._core import now_ms
-from bullrush.base.operation import operation, reply
 from bullrush.errors import LegacyQueueError
+from bullrush.extending import FINISHED, QueueCalls, now_ms, operation, read_number, reply
+from bullrush.extending import STATES as TARGET_STATES
 from bullrush.legacy.bridging.remembered import decoded_object
 from bullrush.legacy.convert import UNNAMED, Order, Rules
 from bullrush.legacy.flavor import LegacyBase
@@ -18,10 +18,6 @@ from bullrush.legacy.migrating.options import Options, check_options, check_targ
 from bullrush.legacy.migrating.survey import Survey
 from bullrush.legacy.reading import STATES, count_states, read_all
 from bullrush.legacy.report import MigrationReport, OnProgress, Remark, Verification
-from bullrush.queue.queue import QueueCalls
-from bullrush.values.encoding import read_number
-from bullrush.values.states import FINISHED
-from bullrush.values.states import STATES as TARGET_STATES
 
 #: So many finished jobs of each state are deleted per script.
 _CLEANED: Final = 100

@@ -20,8 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import uuid4
 
-from bullrush._core import now_ms
-from bullrush.base.operation import reply
+from bullrush.extending import now_ms, reply
 from bullrush.legacy.bridging.remembered import keep_until_mirrored, remember
 from bullrush.legacy.convert import Converted, Rules, convert, due_at
 from bullrush.legacy.migrating.moved import BATCH, Moved, no_job, place_of
@@ -29,7 +28,7 @@ from bullrush.legacy.reading import fields_of
 from bullrush.legacy.wrong_types import WrongType, read_keys
 
 if TYPE_CHECKING:
-    from bullrush._core import CoreQueue
+    from bullrush.extending import CoreQueue
 
 #: About so many bytes are moved at a time.
 _BATCH_BYTES: Final = 4_000_000

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from bullrush.base.operation import reply
+from bullrush.extending import reply
 from bullrush.legacy.migrating.moved import Moved, Mover
 from bullrush.legacy.migrating.schedulers import PENDING
 from bullrush.legacy.report import MigrationReport, OnProgress, Progress, Remark
 
 if TYPE_CHECKING:
-    from bullrush._core import CoreQueue
+    from bullrush.extending import CoreQueue
     from bullrush.legacy.migrating.repeating import Repeating
 
 #: The lists and sets of Bull, and the states that users know.

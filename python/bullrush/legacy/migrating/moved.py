@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 
+from bullrush.extending import is_reserved_id
 from bullrush.legacy.convert import Converted
 from bullrush.legacy.wrong_types import WrongType
-from bullrush.values.naming import is_reserved_id
 
 #: So many jobs are moved in one pipeline.
 BATCH: Final = 100

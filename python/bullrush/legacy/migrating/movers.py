@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bullrush.base.operation import reply
 from bullrush.errors import QueueNameError
+from bullrush.extending import QueueCalls, reply
 from bullrush.legacy.convert import Rules
 from bullrush.legacy.flavor import LegacyBase
 from bullrush.legacy.migrating.claiming import ClaimingMover
@@ -13,7 +13,6 @@ from bullrush.legacy.migrating.moved import Ids, new_ids
 from bullrush.legacy.migrating.options import place
 from bullrush.legacy.migrating.repeating import Repeating
 from bullrush.legacy.migrating.same_slot import SlotMover
-from bullrush.queue.queue import QueueCalls
 
 
 def source_at(queue: LegacyBase, target: QueueCalls[Any]) -> str:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple, get_args
 
 from bullrush.errors import InvalidOptionError
+from bullrush.extending import QueueCalls, check_job_name, checks
 from bullrush.legacy.convert import Order, Rules
-from bullrush.queue.queue import QueueCalls
 from bullrush.url import address, database
-from bullrush.values import checks
-from bullrush.values.naming import check_job_name
 
 _ORDERS: Final = get_args(Order)
 

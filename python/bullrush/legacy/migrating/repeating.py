@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from bullrush._core import now_ms
-from bullrush.base.operation import reply
+from bullrush.extending import now_ms, read_number, reply
 from bullrush.legacy.convert import Rules
 from bullrush.legacy.migrating.schedulers import as_scheduler, owner
 from bullrush.legacy.repeatable import Repeatable, read_repeatable
 from bullrush.legacy.wrong_types import WrongType, read_keys
-from bullrush.values.encoding import read_number
 
 if TYPE_CHECKING:
-    from bullrush._core import CoreQueue
+    from bullrush.extending import CoreQueue
 
 _UNREADABLE: Final = "its key cannot be read: add it again as a job scheduler, and remove it here"
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from bullrush._core import now_ms
-from bullrush.base.operation import reply
+from bullrush.extending import now_ms, reply
 from bullrush.legacy.convert import DROPPED, FIELDS, Converted, RawHash, Rules, changes, convert, due_at
 from bullrush.legacy.migrating.moved import BATCH, Moved, no_job, place_of
 from bullrush.legacy.wrong_types import WrongType, read_keys
 
 if TYPE_CHECKING:
-    from bullrush._core import CoreQueue
+    from bullrush.extending import CoreQueue
 
 _READ: Final = (*FIELDS, *DROPPED)
 #: A job that ran between its reading and its move has changed in one of these, and is read again.

@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from bullrush._core import cron_next
 from bullrush.errors import InvalidOptionError
+from bullrush.extending import cron_next
 from bullrush.legacy.convert import RawHash, Rules, convert, read_options
 from bullrush.legacy.repeatable import Repeatable
 

@@ -6,17 +6,15 @@ import heapq
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from bullrush._core import now_ms
-from bullrush.base.operation import reply
+from bullrush.extending import now_ms, read_number, reply
 from bullrush.legacy.convert import DROPPED, FIELDS, Rules, convert
 from bullrush.legacy.migrating.moved import BATCH
 from bullrush.legacy.migrating.schedulers import PENDING
 from bullrush.legacy.report import Remark
 from bullrush.legacy.wrong_types import WrongType, read_keys
-from bullrush.values.encoding import read_number
 
 if TYPE_CHECKING:
-    from bullrush._core import CoreQueue
+    from bullrush.extending import CoreQueue
 
 _FIELDS: Final = (*FIELDS, *DROPPED)
 _LOCKED: Final = "a worker of Bull runs it: run again when it has finished"

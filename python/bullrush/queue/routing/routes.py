@@ -22,7 +22,7 @@ T = TypeVar("T")
 DEEPEST: Final = 20
 
 
-async def registered(handle: Handle, *, retired: bool = False) -> list[str]:
+async def registered_routes(handle: Handle, *, retired: bool = False) -> list[str]:
     """Return the names of the registered routes of a queue.
 
     Args:
@@ -33,11 +33,11 @@ async def registered(handle: Handle, *, retired: bool = False) -> list[str]:
 
 
 async def cores_by_route(handle: Handle, *, retired: bool = False) -> dict[str, CoreQueue]:
-    """Return the registered routes by their names; see `registered`.
+    """Return the registered routes by their names; see `registered_routes`.
 
     Calls on these go to all of them at the same time.
     """
-    return {name: core_of(handle, name) for name in await registered(handle, retired=retired)}
+    return {name: core_of(handle, name) for name in await registered_routes(handle, retired=retired)}
 
 
 def core_of(handle: Handle, name: str) -> CoreQueue:

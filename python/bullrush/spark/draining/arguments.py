@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from bullrush.errors import InvalidOptionError
+from bullrush.extending import checks
 from bullrush.spark.address import Address
 from bullrush.spark.draining.pickling import check_can_be_sent
 from bullrush.spark.routing.profiles import on_driver, with_profile
 from bullrush.spark.tasks.arrow_handler import ArrowHandler
-from bullrush.values import checks
-from bullrush.worker.worker import Worker
+from bullrush.worker import Worker
 
 #: Options of a worker that are functions or objects of the program.
 _OF_PROGRAM: Final = ("batch_handler", "backoff_strategy", "classify", "telemetry", "settings")

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-from bullrush.values import checks
-from bullrush.worker.worker import Worker
+from bullrush.extending import checks
+from bullrush.worker import Worker
 
 #: ms; the default of the option `lock_duration`.
 _LOCK: Final = 30_000

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import SparkSession
 
-    from bullrush.queue.queue import Queue
+    from bullrush.queue import Queue
 
 
 def ask(spark: SparkSession, address: Address, question: Callable[..., Any], *arguments: object) -> Any:

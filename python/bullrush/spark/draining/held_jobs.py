@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from bullrush.queue.queue import Queue
+from bullrush.queue import Queue
 from bullrush.spark.address import Address
 from bullrush.spark.routing.queues import queues_of
-from bullrush.worker.worker import Worker
+from bullrush.worker import Worker
 
 #: Seconds between two looks.
 _SHORTEST, _LONGEST = 0.1, 1.0

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from bullrush.errors import ConnectionLostError
-from bullrush.queue.queue import Queue
+from bullrush.queue import Queue
 from bullrush.spark.address import Address
 from bullrush.spark.draining.deadline import ends_in_time
 from bullrush.spark.draining.driver_queries import paused_queue
 from bullrush.spark.draining.thread_stacks import limit_thread_stacks
 from bullrush.spark.routing.profiles import in_task
 from bullrush.spark.routing.queues import queues_of
-from bullrush.worker.running.run import RunStats
-from bullrush.worker.worker import Worker
+from bullrush.worker import RunStats, Worker
 
 if TYPE_CHECKING:
     import pyarrow

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any
 
-from bullrush.job.job import JobCalls
-from bullrush.worker.handlers.signature import is_async
+from bullrush.extending import JobCalls, is_async
 
 _MS = 1_000
 

@@ -6,7 +6,7 @@ import inspect
 from typing import TYPE_CHECKING, Any, Final
 
 from bullrush.errors import InvalidOptionError
-from bullrush.values.naming import nearest
+from bullrush.extending import nearest
 
 if TYPE_CHECKING:
     import pyarrow

@@ -6,17 +6,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from bullrush.arrow import ArrowReader
-from bullrush.arrow.windows import plan_windows
+from bullrush.arrow import ArrowReader, plan_windows
 from bullrush.errors import InvalidOptionError
+from bullrush.extending import FINISHED, checks, known_options
 from bullrush.spark.address import Address, check_redis
 from bullrush.spark.reading.columns import arrow_schema, read_schema
 from bullrush.spark.rows.frame import check_session
 from bullrush.spark.servers import of_each_server
 from bullrush.spark.tasks.read_windows import ReadWindows
-from bullrush.values import checks
-from bullrush.values.keywords import known_options
-from bullrush.values.states import FINISHED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

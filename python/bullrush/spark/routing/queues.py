@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bullrush.queue.queue import Queue
+    from bullrush.queue import Queue
 
 
 def queues_of(queue: Queue, routes: bool = True) -> list[str]:

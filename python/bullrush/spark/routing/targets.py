@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from bullrush.errors import InvalidOptionError
-from bullrush.queue.queue import Queue
+from bullrush.extending import nearest
+from bullrush.queue import Queue
 from bullrush.routing import Target
-from bullrush.values.naming import nearest
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType

@@ -13,7 +13,7 @@ from bullrush.errors import InvalidOptionError
 if TYPE_CHECKING:
     import pyarrow
 
-    from bullrush.queue.queue import Queue
+    from bullrush.queue import Queue
     from bullrush.routing import Target
 
 

@@ -7,8 +7,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bullrush.errors import InvalidOptionError
-from bullrush.job.options import JobOptions
-from bullrush.job.row_options import RowOptions
+from bullrush.extending import RowOptions, check_job_name, check_prefix, check_queue_name
+from bullrush.job import JobOptions
 from bullrush.spark.routing.targets import check_parents_of_routes, check_target
 from bullrush.spark.rows.frame import (
     check_columns,
@@ -21,7 +21,6 @@ from bullrush.spark.rows.frame import (
     is_months,
     near_column,
 )
-from bullrush.values.naming import check_job_name, check_prefix, check_queue_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

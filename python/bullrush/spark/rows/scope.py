@@ -7,8 +7,8 @@ import threading
 import uuid
 from typing import Any, Final, NamedTuple
 
+from bullrush.extending import check_batch_id
 from bullrush.spark.address import Address
-from bullrush.values.naming import check_batch_id
 
 _OWN: Final = re.compile(r"auto-[0-9a-f]{16}")
 

@@ -15,9 +15,9 @@ import orjson
 
 from bullrush.arrow import rows_as_json
 from bullrush.errors import InvalidOptionError, OutcomeUnknownError
+from bullrush.extending import MAX_JOBS
 from bullrush.flow import Flow, FlowProducer
-from bullrush.flow.plan import MAX_JOBS
-from bullrush.job.options import JobOptions
+from bullrush.job import JobOptions
 from bullrush.spark.address import Address, NamingServer
 
 if TYPE_CHECKING:

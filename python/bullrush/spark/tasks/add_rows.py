@@ -14,7 +14,7 @@ from bullrush.spark.tasks.batch_counts import read_counts
 if TYPE_CHECKING:
     import pyarrow
 
-    from bullrush.queue.queue import Queue
+    from bullrush.queue import Queue
 
 #: The columns of what a task returns for each server and queue.
 COUNTS: Final = "place long, queue string, rows long, skipped long, counted long"

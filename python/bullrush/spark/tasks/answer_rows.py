@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from bullrush.arrow import ArrowWriter
-from bullrush.job.options import JobOptions
+from bullrush.job import JobOptions
 from bullrush.spark.address import Address
 from bullrush.spark.tasks.open_calls import Answer, OpenCalls
 

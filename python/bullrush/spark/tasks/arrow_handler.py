@@ -9,8 +9,8 @@ import orjson
 
 from bullrush.arrow import json_as_rows, rows_as_json
 from bullrush.errors import InvalidOptionError
+from bullrush.extending import is_async
 from bullrush.spark.reading.columns import arrow_schema, spark_schema
-from bullrush.worker.handlers.signature import is_async
 
 if TYPE_CHECKING:
     import pyarrow

@@ -14,7 +14,7 @@ from bullrush.spark.routing.queues import queues_of
 if TYPE_CHECKING:
     import pyarrow
 
-    from bullrush.queue.queue import Queue
+    from bullrush.queue import Queue
 
 #: The columns of what `ReadCounts` returns.
 COUNTED: Final = "place long, queue string, counted long"

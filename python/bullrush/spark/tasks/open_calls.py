@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from bullrush.errors import ConnectionLostError
 
 if TYPE_CHECKING:
-    from bullrush.queue.queue import Queue
+    from bullrush.queue import Queue
 
 #: The most jobs that one look reads: about 1 ms of the server's time.
 _MOST: Final = 500

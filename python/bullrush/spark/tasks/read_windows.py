@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bullrush.arrow import ArrowReader
-from bullrush.arrow.windows import Window
+from bullrush.arrow import ArrowReader, Window
 from bullrush.spark.address import Address
 
 if TYPE_CHECKING:

@@ -6,18 +6,13 @@ import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from bullrush.base.operation import maybe_await
-from bullrush.job.context import RUNNING
-from bullrush.job.job import AsyncJob, JobCalls
-from bullrush.job.record import GivenRecord
+from bullrush.extending import JSON, RUNNING, AsyncJob, Duration, GivenRecord, JobCalls, decode, encode, maybe_await
 from bullrush.tasks.new_task import NewTask
 from bullrush.tasks.running.handler import LoopHandler
 from bullrush.tasks.task_job import TaskJob
-from bullrush.values.checks import Duration
-from bullrush.values.encoding import JSON, decode, encode
 
 if TYPE_CHECKING:
-    from bullrush.job.owner import JobOwner
+    from bullrush.extending import JobOwner
 
 R = TypeVar("R")
 

@@ -7,12 +7,12 @@ from contextlib import AsyncExitStack, ExitStack
 from typing import Any
 
 from bullrush.errors import InvalidOptionError
-from bullrush.job.job import AsyncJob, Job
+from bullrush.extending import JSON, AsyncJob
+from bullrush.job import Job
 from bullrush.tasks.middleware import Middleware, overrides
 from bullrush.tasks.running.scopes import WorkerScopes
 from bullrush.tasks.running.values import afill, fill
 from bullrush.tasks.task import AsyncTask, Task
-from bullrush.values.encoding import JSON
 
 
 def handler_of(task: Task[Any, Any], middleware: Sequence[Middleware], scopes: WorkerScopes) -> Callable[[Any], Any]:

@@ -17,16 +17,14 @@ from contextlib import (
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from bullrush.base.operation import run_async, run_blocking, sleep
 from bullrush.errors import ConnectionLostError, InvalidOptionError
-from bullrush.scheduler.scheduler import JobSchedulerCalls
+from bullrush.extending import JobSchedulerCalls, monitored_queue, run_async, run_blocking, sleep
 from bullrush.tasks.cron import CronRule, upsert
 from bullrush.tasks.middleware import Middleware
 from bullrush.tasks.running.handler import handler_of
 from bullrush.tasks.running.scopes import WorkerScopes
 from bullrush.tasks.task import Task
-from bullrush.worker.monitoring.health import monitored_queue
-from bullrush.worker.routes import Route
+from bullrush.worker import Route
 
 _log: Final = logging.getLogger("bullrush.worker")
 _TIMEOUT_MS: Final = 2_000

@@ -84,7 +84,7 @@ def _titles(name: str, text: str, kind: str) -> tuple[str, str]:
     return f"# HELP {name} {text}", f"# TYPE {name} {kind}"
 
 
-def merged(pages: Iterable[str]) -> str:
+def merged_metrics(pages: Iterable[str]) -> str:
     """Return one page of several: each metric once, and samples with the same labels added up."""
     titles: dict[str, dict[str, None]] = {}
     samples: dict[str, dict[str, float]] = {}

@@ -10,9 +10,9 @@ from redis import Redis
 from bullrush import Queue, Worker
 from bullrush.errors import InvalidOptionError
 from bullrush.spark.address import Address
-from pyspark_bullrush.messages import DataSourceError
-from pyspark_bullrush.options import StreamOptions
-from pyspark_bullrush.stream.events import EventSource, Offset
+from bullrush.spark.source.messages import DataSourceError
+from bullrush.spark.source.options import StreamOptions
+from bullrush.spark.source.stream.events import EventSource, Offset
 
 SCHEMA = (
     StructType()

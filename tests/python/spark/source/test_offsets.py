@@ -11,10 +11,10 @@ from redis import Redis
 from bullrush import Queue
 from bullrush.errors import InvalidOptionError
 from bullrush.spark.address import Address
-from pyspark_bullrush.messages import DataSourceError
-from pyspark_bullrush.options import StreamOptions
-from pyspark_bullrush.stream.finished_jobs import FinishedJobs, window_of
-from pyspark_bullrush.stream.offsets import Offset, Offsets
+from bullrush.spark.source.messages import DataSourceError
+from bullrush.spark.source.options import StreamOptions
+from bullrush.spark.source.stream.finished_jobs import FinishedJobs, window_of
+from bullrush.spark.source.stream.offsets import Offset, Offsets
 
 Finish = Callable[..., None]
 

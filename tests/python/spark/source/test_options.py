@@ -5,14 +5,14 @@ import pickle
 import pytest
 
 from bullrush.errors import BullrushError, InvalidOptionError, QueueNameError, RedisServerError
-from bullrush.values.states import FINISHED, STATES
-from pyspark_bullrush.messages import DataSourceError, rows_with_readable_errors, with_readable_errors
-from pyspark_bullrush.options import (
+from bullrush.spark.source.messages import DataSourceError, rows_with_readable_errors, with_readable_errors
+from bullrush.spark.source.options import (
     read_read_options,
     read_source,
     read_stream_options,
     read_write_options,
 )
+from bullrush.values.states import FINISHED, STATES
 
 URL = "redis://user:pass-word@127.0.0.1:6379/0"
 

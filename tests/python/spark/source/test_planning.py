@@ -19,11 +19,11 @@ from pyspark.sql.types import (
 from bullrush import Queue
 from bullrush.embedded import EmbeddedRedis
 from bullrush.errors import BullrushError, InvalidOptionError
-from pyspark_bullrush import options
-from pyspark_bullrush.messages import DataSourceError
-from pyspark_bullrush.options import read_write_options
-from pyspark_bullrush.rows import add_rows
-from pyspark_bullrush.source import DefaultSource
+from bullrush.spark.source import options
+from bullrush.spark.source.messages import DataSourceError
+from bullrush.spark.source.options import read_write_options
+from bullrush.spark.source.rows import add_rows
+from bullrush.spark.source.source import DefaultSource
 
 NOBODY = "redis://127.0.0.1:1/0"
 ROWS = StructType().add("id", LongType()).add("text", StringType())

@@ -9,7 +9,7 @@ from pyspark.sql.streaming import StreamingQuery
 from redis import Redis
 
 from bullrush import Queue, Worker
-from pyspark_bullrush.stream.reader import HAS_LIMITS
+from bullrush.spark.source.stream.reader import HAS_LIMITS
 
 pytestmark = pytest.mark.spark
 

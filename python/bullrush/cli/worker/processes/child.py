@@ -12,7 +12,7 @@ from typing import Any, Final
 import orjson
 
 from bullrush.cli.worker.processes.control import Line
-from bullrush.worker.monitoring.prometheus import merged, without_gauges
+from bullrush.extending import merged_metrics, without_gauges
 
 #: A process that lived for so many seconds is started again at once.
 _LONG: Final = 10.0
@@ -73,7 +73,7 @@ class Child:
         if self.line is not None:
             self.line.close()
         self.process = self.line = None
-        self.past, self.page = merged([self.past, without_gauges(self.page)]), ""
+        self.past, self.page = merged_metrics([self.past, without_gauges(self.page)]), ""
         self._deaths = 1 if time.monotonic() - self._began >= _LONG else self._deaths + 1
         pause: float = _FIRST_PAUSE * 2 ** min(self._deaths - 2, 10)
         return 0.0 if self._deaths == 1 else min(pause, _LONGEST_PAUSE)

@@ -13,12 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
-from bullrush.base.hard_exit import GRACE
 from bullrush.cli.terminal.ending import NO_REDIS, USAGE
 from bullrush.cli.worker.ending import ABANDONED, ENDED, FAILED
 from bullrush.cli.worker.processes.child import Child
 from bullrush.cli.worker.processes.control import FORCE, STOP
-from bullrush.worker.monitoring.prometheus import merged, without_gauges
+from bullrush.extending import hard_exit, merged_metrics, without_gauges
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 #: Seconds for the processes to end by themselves when all is ended by force.
 _LAST_CALLS: Final = 0.7
 #: Seconds after which a process that should have ended is killed.
-_SLACK: Final = GRACE + 0.5
+_SLACK: Final = hard_exit.GRACE + 0.5
 #: What a process of the command may end with. Any other end is the handler's doing, and leaves jobs.
 _OWN_CODES: Final = frozenset({ENDED, FAILED, USAGE, NO_REDIS, ABANDONED})
 
@@ -73,7 +72,7 @@ class Supervisor:
             child.page = page or without_gauges(child.page)
             answered += [child] if page else []
         queues = next((page for child in answered if (page := child.ask("queues"))), "")
-        return merged([queues, *(page for child in self.children for page in (child.past, child.page))])
+        return merged_metrics([queues, *(page for child in self.children for page in (child.past, child.page))])
 
     def _ask(self, question: str) -> list[Any]:
         with ThreadPoolExecutor(len(self.children)) as asking:

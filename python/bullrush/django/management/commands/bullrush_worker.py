@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from bullrush.cli.terminal.ending import guarded
-from bullrush.cli.worker.command import add_options, run
+from bullrush.cli import guarded, load
 
 _TARGET: Final = "bullrush.django.target:workers"
 
@@ -22,11 +21,11 @@ class Command(BaseCommand):  # type: ignore[misc]
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the options of ``bullrush worker``, but for the address of Redis, which the settings have."""
-        add_options(parser)
+        load("worker").add_options(parser)
 
     def handle(self, **options: Any) -> None:
         """Run the workers until a signal comes, and end with the exit code of ``bullrush worker``."""
         # Processes of -p and --reload import what this one can import.
         os.environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
         given = Namespace(**{"url": None, "prefix": None, **options}, targets=[_TARGET])
-        sys.exit(guarded(lambda: run(given), "worker"))
+        sys.exit(guarded(lambda: load("worker").run(given), "worker"))

@@ -14,11 +14,11 @@ from pyspark.sql import datasource
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamWriter, WriterCommitMessage
 
 from bullrush.errors import InvalidOptionError
-from bullrush.values.naming import check_batch_id
-from pyspark_bullrush.messages import with_readable_errors
-from pyspark_bullrush.options import WriteOptions
-from pyspark_bullrush.reach import check_not_refused, check_reachable
-from pyspark_bullrush.rows import add_rows, check_schema
+from bullrush.extending import check_batch_id
+from bullrush.spark.source.messages import with_readable_errors
+from bullrush.spark.source.options import WriteOptions
+from bullrush.spark.source.reach import check_not_refused, check_reachable
+from bullrush.spark.source.rows import add_rows, check_schema
 
 if TYPE_CHECKING:
     import pyarrow

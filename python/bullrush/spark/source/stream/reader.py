@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-from pyspark_bullrush.messages import rows_with_readable_errors, with_readable_errors
+from bullrush.spark.source.messages import rows_with_readable_errors, with_readable_errors
 
 if TYPE_CHECKING:
     import pyarrow

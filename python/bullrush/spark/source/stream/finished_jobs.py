@@ -10,8 +10,8 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from bullrush.arrow.windows import Window, redis_time
-from bullrush.queue.queue import Queue
+from bullrush.arrow import Window, redis_time
+from bullrush.queue import Queue
 
 #: Into how many parts one round trip cuts the time in which a limit is reached.
 _PROBES: Final = 16

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bullrush.base.closing import AsyncContext
+from bullrush.extending import AsyncContext
 from bullrush.legacy.adding import LegacyAdding
 from bullrush.legacy.bridging.calls import LegacyBridging
 from bullrush.legacy.migrating.calls import LegacyMigrating

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource
 
 from bullrush.errors import InvalidOptionError
-from pyspark_bullrush import jobs
-from pyspark_bullrush.messages import with_readable_errors
-from pyspark_bullrush.options import read_read_options, read_source, read_stream_options, read_write_options
-from pyspark_bullrush.read import BatchReader
-from pyspark_bullrush.stream import events
-from pyspark_bullrush.stream.events import EventSource
-from pyspark_bullrush.stream.finished import FinishedSource
-from pyspark_bullrush.stream.reader import StreamReader
-from pyspark_bullrush.write import BatchWriter, StreamWriter
+from bullrush.spark.source import jobs
+from bullrush.spark.source.messages import with_readable_errors
+from bullrush.spark.source.options import read_read_options, read_source, read_stream_options, read_write_options
+from bullrush.spark.source.read import BatchReader
+from bullrush.spark.source.stream import events
+from bullrush.spark.source.stream.events import EventSource
+from bullrush.spark.source.stream.finished import FinishedSource
+from bullrush.spark.source.stream.reader import StreamReader
+from bullrush.spark.source.write import BatchWriter, StreamWriter
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

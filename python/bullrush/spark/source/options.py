@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, NamedTuple
 
 from bullrush.errors import InvalidOptionError, UnknownOptionError
+from bullrush.extending import FINISHED, STATES, check_prefix, check_queue_name
 from bullrush.spark.address import Address
-from bullrush.values.naming import check_prefix, check_queue_name
-from bullrush.values.states import FINISHED, STATES
-from pyspark_bullrush import values
+from bullrush.spark.source import values
 
 Use = Literal["write", "streamWrite", "read", "readStream"]
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from bullrush.arrow import ArrowReader
-from bullrush.arrow.windows import Window
+from bullrush.arrow import ArrowReader, Window
 from bullrush.spark.address import Address
 from bullrush.spark.reading.columns import COLUMNS, arrow_schema, check_nullable
 from bullrush.spark.tasks.read_windows import ReadWindows

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import InputPartition
 
-from bullrush.arrow.windows import Window
-from pyspark_bullrush.jobs import JobReader
-from pyspark_bullrush.messages import DataSourceError
-from pyspark_bullrush.options import StreamOptions
-from pyspark_bullrush.stream.finished_jobs import FinishedJobs
-from pyspark_bullrush.stream.offsets import Offset, Offsets
+from bullrush.arrow import Window
+from bullrush.spark.source.jobs import JobReader
+from bullrush.spark.source.messages import DataSourceError
+from bullrush.spark.source.options import StreamOptions
+from bullrush.spark.source.stream.finished_jobs import FinishedJobs
+from bullrush.spark.source.stream.offsets import Offset, Offsets
 
 if TYPE_CHECKING:
     import pyarrow

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from bullrush.arrow.windows import Window, plan_windows
-from pyspark_bullrush.jobs import JobReader
-from pyspark_bullrush.messages import rows_with_readable_errors, with_readable_errors
-from pyspark_bullrush.options import ReadOptions
-from pyspark_bullrush.reach import check_reachable
+from bullrush.arrow import Window, plan_windows
+from bullrush.spark.source.jobs import JobReader
+from bullrush.spark.source.messages import rows_with_readable_errors, with_readable_errors
+from bullrush.spark.source.options import ReadOptions
+from bullrush.spark.source.reach import check_reachable
 
 if TYPE_CHECKING:
     import pyarrow

@@ -12,9 +12,9 @@ from pyspark.sql.datasource import InputPartition
 
 from bullrush.errors import InvalidOptionError
 from bullrush.spark.reading.columns import arrow_schema
-from pyspark_bullrush.messages import DataSourceError
-from pyspark_bullrush.options import StreamOptions
-from pyspark_bullrush.stream.offsets import check_queue
+from bullrush.spark.source.messages import DataSourceError
+from bullrush.spark.source.options import StreamOptions
+from bullrush.spark.source.stream.offsets import check_queue
 
 if TYPE_CHECKING:
     import pyarrow

@@ -16,13 +16,13 @@ from typing import Any, Final
 
 import orjson
 
-from bullrush.arrow.windows import Window
+from bullrush.arrow import Window
 from bullrush.errors import InvalidOptionError
+from bullrush.extending import FINISHED
 from bullrush.spark.address import Address
-from bullrush.values.states import FINISHED
-from pyspark_bullrush.messages import DataSourceError
-from pyspark_bullrush.options import StreamOptions
-from pyspark_bullrush.stream.finished_jobs import FinishedJobs, window_of
+from bullrush.spark.source.messages import DataSourceError
+from bullrush.spark.source.options import StreamOptions
+from bullrush.spark.source.stream.finished_jobs import FinishedJobs, window_of
 
 Offset = dict[str, Any]
 

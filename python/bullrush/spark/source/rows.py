@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bullrush.arrow import ArrowWriter
 from bullrush.errors import BullrushError, InvalidOptionError
-from bullrush.job.option_compiler import read_options
-from bullrush.job.row_options import RowOptions
+from bullrush.extending import RowOptions, read_options
 from bullrush.spark.rows.frame import check_data, check_role, is_months
-from pyspark_bullrush.messages import marked
-from pyspark_bullrush.options import WriteOptions
+from bullrush.spark.source.messages import marked
+from bullrush.spark.source.options import WriteOptions
 
 if TYPE_CHECKING:
     import pyarrow
