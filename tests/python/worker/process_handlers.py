@@ -36,6 +36,14 @@ def act(job: Job) -> Any:
             os.kill(os.getpid(), signal.SIGKILL)
         case "exit":
             os._exit(3)
+        case {"fork, then": end}:
+            if (forked := os.fork()) == 0:
+                time.sleep(60)
+                os._exit(0)
+            job.log(str(forked))
+            if end == "killed":
+                os.kill(os.getpid(), signal.SIGKILL)
+            time.sleep(60)
         case "raise":
             raise ValueError("boom")
         case "odd":

@@ -65,6 +65,25 @@ def test_a_crash_fails_one_job_and_the_process_is_replaced(
 
 
 @pytest.mark.parametrize(
+    ("end", "reason"), [("killed", "Unexpected exit code: null signal: SIGKILL"), ("hangs", "timed out")]
+)
+def test_a_dead_process_is_replaced_while_one_lives_that_its_handler_forked(
+    queue: Queue, worker: Callable, end: str, reason: str
+) -> None:
+    crash = queue.add("n", {"fork, then": end})
+    other = queue.add("n", {"return": 1})
+    begun = time.monotonic()
+    try:
+        stats = worker(act, timeout=1_000).run(until="drained")
+        assert (stats.completed, stats.failed) == (1, 1)
+        assert time.monotonic() - begun < 30  # what was forked lives 60 s
+        assert reason in queue.get_job(crash.id).failed_reason
+        assert other.wait_until_finished() == 1
+    finally:
+        os.kill(int(queue.get_job_logs(crash.id)["logs"][0]), signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
     ("data", "reason", "made"),
     [
         ("raise", "boom", 2),

@@ -87,6 +87,9 @@ def main(pipe: Connection, setup: ProcessSetup) -> None:
         signal.signal(number, _ignored)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     threading.Thread(target=_follow_parent, daemon=True).start()
+    if hasattr(os, "register_at_fork"):
+        # What a handler forks sends nothing to the worker, and does not keep the pipe open when this process is dead.
+        os.register_at_fork(after_in_child=pipe.close)
     try:
         call = _caller(setup, pipe)
     except BaseException as error:

@@ -8,6 +8,7 @@ import pickle
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from multiprocessing import connection
 from typing import TYPE_CHECKING, Any, Final
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 #: Seconds that a process may take to end after its pipe was closed.
 _END_SECONDS: Final = 5.0
+#: How often to look, in seconds, whether a process lives. What tells of its end at once stays silent as long as a
+#: process lives that a handler has forked.
+_LOOK_SECONDS: Final = 0.5
 
 
 def pickled_handlers(handlers: Callable[..., Any] | Mapping[str, Callable[..., Any]]) -> bytes:
@@ -141,7 +145,9 @@ class HandlerProcess:
             EOFError: the process has ended.
         """
         assert self._process is not None
-        ready = connection.wait([self._pipe, self._process.sentinel])
+        signs = [self._pipe, self._process.sentinel]
+        while not (ready := connection.wait(signs, _LOOK_SECONDS)) and self._process.is_alive():
+            pass
         if self._pipe not in ready and not self._pipe.poll():
             raise EOFError
         return self._pipe.recv()
@@ -150,7 +156,7 @@ class HandlerProcess:
         """Return how the process ended, in BullMQ's words."""
         assert self._process is not None
         self._pipe.close()
-        self._process.join(_END_SECONDS)
+        self._await_end()
         code = self._process.exitcode
         if code is not None and code < 0:
             return f"Unexpected exit code: null signal: {signal.Signals(-code).name}"
@@ -175,11 +181,17 @@ class HandlerProcess:
         if self._process is None:
             return
         self._pipe.close()
-        self._process.join(_END_SECONDS)
+        self._await_end()
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
         self._process = None
+
+    def _await_end(self) -> None:
+        assert self._process is not None
+        until = time.monotonic() + _END_SECONDS
+        while self._process.is_alive() and time.monotonic() < until:
+            self._process.join(_LOOK_SECONDS / 10)
 
 
 class HandlerProcesses:
