@@ -19,13 +19,11 @@ from bullrush.base.operation import (
 )
 from bullrush.base.handle import Handle
 from bullrush.base.closing import AsyncContext, BlockingContext
-from bullrush.base.signatures import shows_options
 from bullrush.base.connected import forget_environment
 
 # Options of a class: one line each, with check, default and text.
 from bullrush.base.options import CallOptions, HandleOptions
 from bullrush.values.options import checked_options, declare_options
-from bullrush.values.keywords import known_options
 
 # Checks of what a program gives, with one error for each mistake.
 from bullrush.values import checks
@@ -184,7 +182,6 @@ __all__ = [
     "is_reserved_id",
     "json_as_rows",
     "key_slot",
-    "known_options",
     "maybe_await",
     "merged_metrics",
     "missing_rights_text",
@@ -208,7 +205,6 @@ __all__ = [
     "run_async",
     "run_blocking",
     "shown",
-    "shows_options",
     "sleep",
     "stop_clock",
     "traceback_from_handler",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from bullrush.errors import InvalidOptionError, JobFailedError
-from bullrush.extending import Duration, OptionCompiler, checks, known_options
+from bullrush.extending import Duration, OptionCompiler, checks, options_by_name
 from bullrush.job import JobOptions
 from bullrush.spark.address import Address, check_redis
 from bullrush.spark.enqueue import failure_of
@@ -24,7 +24,7 @@ _NAME_COLUMN: Final = "__bullrush_name"
 _TIMEOUT: Final = 300_000
 
 
-@known_options
+@options_by_name
 def call(
     df: DataFrame,
     queue: str,

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from bullrush.errors import EnqueueError
-from bullrush.extending import check_choice, checks, known_options
+from bullrush.extending import check_choice, checks, options_by_name
 from bullrush.job import JobOptions, ParentOptions
 from bullrush.routing import Target
 from bullrush.spark.address import Address, check_redis
@@ -57,7 +57,7 @@ class EnqueueStats(NamedTuple):
     routes: Mapping[str, int] = MappingProxyType({})
 
 
-@known_options
+@options_by_name
 def enqueue(
     df: DataFrame,
     queue: str,

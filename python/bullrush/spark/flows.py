@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from bullrush.errors import InvalidOptionError
-from bullrush.extending import known_options, option_compilers, plan_flows
+from bullrush.extending import option_compilers, options_by_name, plan_flows
 from bullrush.job import JobOptions
 from bullrush.spark.address import Address, check_redis
 from bullrush.spark.enqueue import failure_of
@@ -39,7 +39,7 @@ class FlowStats(NamedTuple):
     batch_id: str
 
 
-@known_options
+@options_by_name
 def enqueue_flows(
     df: DataFrame,
     parent_queue: str,

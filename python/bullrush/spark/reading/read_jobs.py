@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bullrush.arrow import ArrowReader, plan_windows
 from bullrush.errors import InvalidOptionError
-from bullrush.extending import FINISHED, checks, known_options
+from bullrush.extending import FINISHED, checks, options_by_name
 from bullrush.spark.address import Address, check_redis
 from bullrush.spark.reading.columns import arrow_schema, read_schema
 from bullrush.spark.rows.frame import check_session
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
-@known_options
+@options_by_name
 def read_jobs(
     spark: SparkSession,
     queue: str,

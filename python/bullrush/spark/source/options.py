@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, NamedTuple
 
 from bullrush.errors import InvalidOptionError, UnknownOptionError
-from bullrush.extending import FINISHED, STATES, check_prefix, check_queue_name
+from bullrush.extending import FINISHED, STATES, check_prefix, check_queue_name, nearest
 from bullrush.spark.address import Address
 from bullrush.spark.source import values
 
@@ -191,9 +190,7 @@ def _named(given: Mapping[str, str]) -> dict[str, str]:
         if lower in _OF_SPARK:
             continue
         if lower not in _CANONICAL:
-            near = difflib.get_close_matches(lower.replace("_", "").replace("-", ""), _CANONICAL, n=1, cutoff=0.5)
-            hint = f"Did you mean {_CANONICAL[near[0]]!r}?" if near else f"There are: {', '.join(sorted(_OPTIONS))}"
-            raise UnknownOptionError(f"format 'bullmq' has no option {key!r}. {hint}")
+            raise UnknownOptionError(f"format 'bullmq' has no option {key!r}.{nearest(key, _OPTIONS)}")
         named[_CANONICAL[lower]] = value
     return named
 

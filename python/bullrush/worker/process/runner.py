@@ -22,6 +22,7 @@ from bullrush.worker.process.child import JobRunResult, ProcessSetup, Raised, Se
 from bullrush.worker.running.threads import ThreadRunner
 
 if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
     from multiprocessing.process import BaseProcess
 
     from bullrush._core import CoreWorker, JobRecord
@@ -145,7 +146,7 @@ class HandlerProcess:
             EOFError: the process has ended.
         """
         assert self._process is not None
-        signs = [self._pipe, self._process.sentinel]
+        signs: list[Connection[Any, Any] | int] = [self._pipe, self._process.sentinel]
         while not (ready := connection.wait(signs, _LOOK_SECONDS)) and self._process.is_alive():
             pass
         if self._pipe not in ready and not self._pipe.poll():
