@@ -11,7 +11,7 @@ from bullrush.flow import FlowProducer, JobNode
 from bullrush.job import AttemptResult, Job
 from bullrush.job.context import current_job
 from bullrush.queue import Queue
-from bullrush.routing import Profile, Target
+from bullrush.routing import Profile, Routing, Target
 from bullrush.scheduler import JobScheduler
 from bullrush.worker import RunStats, Worker
 
@@ -37,6 +37,7 @@ __all__ = [
     "QueueEvents",
     "QueueEventsProducer",
     "RateLimitError",
+    "Routing",
     "RunStats",
     "Target",
     "Task",

@@ -25,6 +25,12 @@ pub fn read_url(py: Python<'_>, url: &str) -> PyResult<PyUrlParts> {
     Ok(PyUrlParts { address: endpoint.to_string(), user, database: endpoint.database() })
 }
 
+/// The URL without its password, for logs and `repr`.
+#[pyfunction]
+pub fn mask_url(url: &str) -> String {
+    Endpoint::masked(url)
+}
+
 /// Where a queue is: on a cluster, the owner of its slot.
 pub fn endpoint(py: Python<'_>, url: &str, keys: &Keys) -> PyResult<Arc<Endpoint>> {
     pinned(py, url, keys.slot())

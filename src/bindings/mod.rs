@@ -40,7 +40,7 @@ mod _core {
     #[pymodule_export]
     use super::completions::Completions;
     #[pymodule_export]
-    use super::endpoint::{read_url, PyUrlParts};
+    use super::endpoint::{mask_url, read_url, PyUrlParts};
     #[pymodule_export]
     use super::events::{CoreEvents, CoreListening};
     #[pymodule_export]

@@ -46,7 +46,7 @@ OPTIONAL = [
 ]
 PATHS = [
     *(f"bullrush.{name}" for name in (*CLASSES, *RAISED_BY_HANDLERS, "Event", "JobNode", "RunStats", "__version__")),
-    *(f"bullrush.{name}" for name in (*OF_TASKS, "AttemptResult", "Profile", "Target", "current_job")),
+    *(f"bullrush.{name}" for name in (*OF_TASKS, "AttemptResult", "Profile", "Routing", "Target", "current_job")),
     *(f"bullrush.aio.{name}" for name in (*CLASSES, "current_job", "queue_names")),
     *(f"bullrush.errors.{name}" for name in ERRORS),
 ]

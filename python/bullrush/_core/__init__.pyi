@@ -12,6 +12,7 @@ from .arrow import RowPlan as RowPlan
 from .arrow import json_as_rows as json_as_rows
 from .arrow import rows_as_json as rows_as_json
 from .endpoint import UrlParts as UrlParts
+from .endpoint import mask_url as mask_url
 from .endpoint import read_url as read_url
 from .events import CoreEvents as CoreEvents
 from .events import CoreListening as CoreListening

@@ -15,3 +15,5 @@ class UrlParts:
     database: int
 
 def read_url(url: str) -> UrlParts: ...
+def mask_url(url: str) -> str:
+    """Return the URL without its password; of one that cannot be read only the scheme."""

@@ -47,6 +47,16 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
         raise InvalidOptionError(f"{name} must be {' or '.join(map(repr, choices))}, not {shown(value)}")
 
 
+def one_of(*choices: str) -> Check:
+    """Return a check for one of a few words."""
+
+    def check(name: str, value: object) -> object:
+        check_choice(name, value, choices)
+        return value
+
+    return check
+
+
 def text(name: str, value: object) -> str:
     """Return a text that is not empty and is valid UTF-8."""
     if not isinstance(value, str) or not value:

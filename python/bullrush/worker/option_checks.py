@@ -66,17 +66,6 @@ def check_payload_limit(name: str, value: object) -> tuple[int, bool]:
     return value if isinstance(value, tuple) else (cast("int", checks.at_least(1)(name, value)), True)
 
 
-def one_of(first: str, second: str) -> Check:
-    """Return a check for one of two texts."""
-
-    def check(name: str, value: object) -> object:
-        if value not in (first, second):
-            raise InvalidOptionError(f"{name} must be {first!r} or {second!r}, not {shown(value)}")
-        return value
-
-    return check
-
-
 def check_run(name: str, value: object) -> str:
     """Return the name of a run."""
     if not isinstance(value, str) or not _RUN.fullmatch(value):

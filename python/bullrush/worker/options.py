@@ -16,11 +16,13 @@ from bullrush.job.options import KeepOptions
 from bullrush.job.owner import BackoffStrategy
 from bullrush.retries import Classifier
 from bullrush.rights import read_roles
-from bullrush.routing import Profile, check_profile
+from bullrush.routing import Routing
 from bullrush.values import checks
 from bullrush.values.checks import Check, Duration
 from bullrush.values.encoding import JSON, encode
-from bullrush.values.options import Option, Settings, checked_options, declare_options
+from bullrush.values.naming import check_known
+from bullrush.values.options import Option, Settings, checked_options, declare_options, declared
+from bullrush.values.shown import shown
 from bullrush.worker.option_checks import (
     check_callable,
     check_classifier,
@@ -31,7 +33,6 @@ from bullrush.worker.option_checks import (
     check_metrics,
     check_payload_limit,
     check_run,
-    one_of,
 )
 
 if TYPE_CHECKING:
@@ -92,8 +93,20 @@ def check_settings(name: str, value: object) -> dict[str, Any]:
 
 
 @declare_options
-class WorkerOptions(HandleOptions, TracedOptions, total=False):
+class WorkerOptions(HandleOptions, TracedOptions, Routing, total=False):
     """Options of a worker. Durations are milliseconds or timedeltas."""
+
+    routing: Annotated[
+        Routing | None,
+        Option(
+            lambda _, routing: routing,  # see `with_routing`
+            bullmq=None,
+            doc=(
+                "``profile`` and the options that need it in one: ``routing=Routing(profile=..., strict=True)``, or a "
+                "dict. ``profile=`` is its short form; an option is given in one of the two places."
+            ),
+        ),
+    ]
 
     concurrency: Annotated[
         int,
@@ -158,18 +171,6 @@ class WorkerOptions(HandleOptions, TracedOptions, total=False):
         Option(checks.at_least(0), doc="how often a job may be started; 0 or None: no limit other than ``attempts``."),
     ]
     limiter: Annotated[LimiterOptions | None, Option(check_limiter, doc="a rate limit; see `LimiterOptions`.")]
-    share_rate_limit: Annotated[
-        bool,
-        Option(
-            checks.boolean,
-            default=False,
-            bullmq=None,
-            doc=(
-                "True: the routes of the queue, see ``profile``, count for the rate limit of the queue itself, so that"
-                " the limit is one for all of them. Otherwise each route has a rate limit of its own."
-            ),
-        ),
-    ]
     drain_delay: Annotated[
         Duration,
         Option(
@@ -310,7 +311,7 @@ class WorkerOptions(HandleOptions, TracedOptions, total=False):
     isolation: Annotated[
         Literal["thread", "process"],
         Option(
-            one_of("thread", "process"),
+            checks.one_of("thread", "process"),
             default="thread",
             bullmq=None,
             doc=(
@@ -322,7 +323,7 @@ class WorkerOptions(HandleOptions, TracedOptions, total=False):
     unknown: Annotated[
         Literal["fail", "delay"],
         Option(
-            one_of("fail", "delay"),
+            checks.one_of("fail", "delay"),
             default="fail",
             bullmq=None,
             doc=(
@@ -345,55 +346,6 @@ class WorkerOptions(HandleOptions, TracedOptions, total=False):
             ),
         ),
     ]
-    profile: Annotated[
-        Profile | None,
-        Option(
-            check_profile,
-            bullmq=None,
-            doc=(
-                "what this worker has; see `Profile`. It takes the jobs of the queue, and those with a ``target`` that"
-                " this matches, from all routes; it finds new routes within about 2 s."
-            ),
-        ),
-    ]
-    routes_only: Annotated[
-        bool,
-        Option(
-            checks.boolean,
-            default=False,
-            bullmq=None,
-            doc=(
-                "True takes only jobs with a ``target``, and leaves all others to other workers. It needs a "
-                "``profile``."
-            ),
-        ),
-    ]
-    claim: Annotated[
-        Literal["next", "scan"],
-        Option(
-            one_of("next", "scan"),
-            default="next",
-            bullmq=None,
-            doc=(
-                "``scan``, with a ``profile``: this worker takes a job of the queue itself only if it has no target, "
-                "or one that the profile matches. This is for producers that cannot use routes and put a ``target`` "
-                "into the options of a job: all workers of the queue must scan. ``next``, the default, takes whatever "
-                "is next."
-            ),
-        ),
-    ]
-    scan_depth: Annotated[
-        int,
-        Option(
-            checks.at_least(1),
-            default=100,
-            bullmq=None,
-            doc=(
-                "how many of the next jobs a scan looks at, and of the next prioritized ones; 100. Jobs behind them "
-                'wait. It is for ``claim="scan"``.'
-            ),
-        ),
-    ]
     fan_out: Annotated[
         bool,
         Option(
@@ -403,18 +355,6 @@ class WorkerOptions(HandleOptions, TracedOptions, total=False):
             doc=(
                 "True wakes one idle worker per job when this worker makes several jobs ready: delayed jobs that are "
                 "due, stalled jobs, parents whose children are done; see `QueueOptions`."
-            ),
-        ),
-    ]
-    strict: Annotated[
-        bool,
-        Option(
-            checks.boolean,
-            default=False,
-            bullmq=None,
-            doc=(
-                "with a profile: True serves a route only while no better one has jobs: first those for this very "
-                "server, then specific ones, then the queue itself. By default they share the turns 4 to 2 to 1."
             ),
         ),
     ]
@@ -453,6 +393,23 @@ def with_defaults(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> di
     return {**{name: value for name, value in defaults.items() if name not in replaced}, **options}
 
 
+def with_routing(options: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the options of a worker with those of ``routing`` among them.
+
+    Raises:
+        UnknownOptionError: ``routing`` has an option that does not exist.
+        InvalidOptionError: ``routing`` is no dict, or has an option that stands beside it, too.
+    """
+    if (routing := options.get("routing")) is None:
+        return options
+    if not isinstance(routing, Mapping):
+        raise InvalidOptionError(f"routing must be Routing(...) or a dict, not {shown(routing)}")
+    check_known(routing, declared(Routing), "Routing")
+    if twice := sorted(routing.keys() & options.keys()):
+        raise InvalidOptionError(f"{', '.join(twice)}: give it in routing=, or beside it, not both")
+    return {**options, **routing}
+
+
 def read_worker_options(options: Mapping[str, object]) -> Settings:
     """Check the options of a worker and fill in defaults.
 
@@ -460,7 +417,7 @@ def read_worker_options(options: Mapping[str, object]) -> Settings:
         UnknownOptionError: an option does not exist.
         InvalidOptionError: an option has a value that cannot be used, or does not go with another one.
     """
-    settings = checked_options(WorkerOptions, options, "Worker")
+    settings = checked_options(WorkerOptions, with_routing(options), "Worker")
     if "backoff_strategy" not in options:
         settings.backoff_strategy = (settings.settings or {}).get("backoff_strategy")
     if settings.batch_handler is None and settings.batch_size != 1:

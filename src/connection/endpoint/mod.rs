@@ -36,6 +36,12 @@ impl Endpoint {
         Ok(Endpoint { url: url.to_owned(), place: parts.place, login: parts.login, tls: parts.tls })
     }
 
+    /// The URL without its password; see [`url::masked`].
+    #[must_use]
+    pub fn masked(url: &str) -> String {
+        url::masked(url)
+    }
+
     /// Finds the server to connect to. Call inside a tokio runtime, again for each connection.
     pub(super) async fn locate(&self) -> std::result::Result<Located, ConnectError> {
         self.place.find(&self.url, &self.login, self.tls.as_ref()).await

@@ -44,15 +44,33 @@ pub(super) fn parse(whole: &str) -> Result<Parts, String> {
     let url = Url::cut(whole)?;
     url.check_parameters()?;
     let tls = url.tls()?;
-    let (place, login) = match url.kind {
-        Kind::Server | Kind::Unix => {
-            let info = url.info(whole)?;
-            (Place::Fixed(address(&info)?), info.redis_settings().clone())
-        }
-        Kind::Sentinel => url.sentinel()?,
-        Kind::Cluster => url.cluster()?,
-    };
+    let (place, login) = url.place_and_login(whole)?;
     Ok(Parts { place, login, tls })
+}
+
+/// The URL without its password, for logs and errors. Of one that cannot be read only the scheme is shown: any other
+/// part may be the password.
+pub(super) fn masked(whole: &str) -> String {
+    let readable = Url::cut(whole).and_then(|url| {
+        url.check_parameters()?;
+        url.place_and_login(whole)?;
+        Ok(url)
+    });
+    match readable {
+        Ok(url) => url.without_password(),
+        Err(_) => match whole.split_once("://") {
+            // A directory, which is no secret.
+            Some(("embedded", rest)) if !rest.contains('@') => whole.to_owned(),
+            Some((scheme, rest)) if is_scheme(scheme) => {
+                format!("{scheme}://{}", if rest.is_empty() { "" } else { "***" })
+            }
+            _ => "***".to_owned(),
+        },
+    }
+}
+
+fn is_scheme(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'+')
 }
 
 impl<'a> Url<'a> {
@@ -77,6 +95,33 @@ impl<'a> Url<'a> {
         let (rest, fragment) = rest.split_once('#').map_or((rest, None), |(rest, found)| (rest, Some(found)));
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
         Ok(Url { scheme, kind, is_secure, place, query, fragment })
+    }
+
+    fn place_and_login(&self, whole: &str) -> Result<(Place, RedisConnectionInfo), String> {
+        match self.kind {
+            Kind::Server | Kind::Unix => {
+                let info = self.info(whole)?;
+                Ok((Place::Fixed(address(&info)?), info.redis_settings().clone()))
+            }
+            Kind::Sentinel => self.sentinel(),
+            Kind::Cluster => self.cluster(),
+        }
+    }
+
+    fn without_password(&self) -> String {
+        let (login, place) = match self.place.rsplit_once('@') {
+            Some(_) if self.kind == Kind::Unix => (String::new(), "***"),
+            Some((login, place)) => match login.split_once(':') {
+                Some((user, _)) if !user.contains('@') => (format!("{user}:***@"), place),
+                // Without a password, the user part may be a password in the wrong place.
+                _ => ("***@".to_owned(), place),
+            },
+            None => (String::new(), self.place),
+        };
+        let query: Vec<_> = self.query.split('&').map(|pair| if is_no_secret(pair) { pair } else { "***" }).collect();
+        let query = if self.query.is_empty() { String::new() } else { format!("?{}", query.join("&")) };
+        let fragment = if self.fragment.is_some() { "#***" } else { "" };
+        format!("{}://{login}{place}{query}{fragment}", self.scheme)
     }
 
     /// Refuses what would be ignored, which may be a password. The text repeats no names and no values: they may be
@@ -271,6 +316,16 @@ fn address(info: &ConnectionInfo) -> Result<Address, String> {
         ConnectionAddr::Unix(path) => Address::Unix(path.clone()),
         _ => return Err("the Redis URL leads to a kind of socket that is not supported".into()),
     })
+}
+
+/// Whether a parameter of a URL may be shown.
+fn is_no_secret(pair: &str) -> bool {
+    match pair.split_once('=') {
+        Some(("db", number)) => number.len() <= 5 && number.bytes().all(|byte| byte.is_ascii_digit()),
+        Some(("protocol", version)) => matches!(version, "2" | "3" | "resp2" | "resp3"),
+        Some(("ssl_check_hostname", says)) => matches!(says, "true" | "false"),
+        _ => false,
+    }
 }
 
 /// The hosts of a URL, each with its port.

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from bullrush import Queue, Worker
+from bullrush import Queue, Routing, Worker
 from bullrush.errors import InvalidOptionError
 from tests.waiting import wait_until
 
@@ -42,6 +42,30 @@ def test_the_profile_of_a_running_worker_is_known_to_others(
         assert entry["profile"] == {"capabilities": ["cuda:12", "gpu"], "server": "exec-17"}
         assert abs(entry["ts"] - seconds * 1000) < 60_000
     assert redis.hkeys(key) == ["live"]
+
+
+def test_the_options_about_routes_can_stand_together(queue: Queue, worker: Callable[..., Worker]) -> None:
+    queue.add("base")
+    queue.add("routed", target={"capabilities": ["gpu"]})
+    together = worker(lambda job: None, routing=Routing(profile=GPU, routes_only=True))
+    assert together.profile == {"capabilities": ["cuda:12", "gpu"], "server": "exec-17"}
+    assert together.run(until="empty").completed == 1
+    assert queue.get_waiting_count() == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"routing": {"stric": True}}, "Routing has no option 'stric'. Did you mean 'strict'"),
+        ({"routing": {"profile": GPU}, "profile": GPU}, "profile: give it in routing=, or beside it, not both"),
+        ({"routing": "gpu"}, "routing must be Routing\\(...\\) or a dict, not 'gpu'"),
+        ({"routing": Routing(profile=GPU, scan_depth=0)}, "scan_depth must be greater than 0"),
+        ({"routing": {"routes_only": True}}, "routes_only=True needs a profile"),
+    ],
+)
+def test_options_about_routes_that_cannot_be_used_are_refused(options: Any, text: str) -> None:
+    with pytest.raises(InvalidOptionError, match=text):
+        Worker("q", print, **options)
 
 
 def test_a_worker_without_a_profile_reads_and_writes_nothing_about_routes(
