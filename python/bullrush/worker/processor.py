@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic
 
 from bullrush.base.cancellation import ended_from_outside
 from bullrush.base.operation import run_async, run_blocking
-from bullrush.errors import ClosedError, JobCancelledError
+from bullrush.errors import BullrushError, ClosedError, JobCancelledError
 from bullrush.job.context import RUNNING
 from bullrush.job.failure import INDESCRIBABLE, decide_retry, has_moved, is_interrupt, is_rate_limit
 from bullrush.job.job import JobT
@@ -26,6 +26,10 @@ _log: Final = logging.getLogger("bullrush")
 _RETURNS_AT_ONCE: Final = 3
 _LATER_MS: Final = 1_000
 _CANCELLED_AGAIN: Final = "Job %s: its task was cancelled again, and not by its worker or queue. No attempt is counted; it runs again in %.0f s"
+
+
+class NotStartedError(BullrushError):
+    """The handler of a job cannot be started here: the job goes back to the queue."""
 
 
 class Processor(Generic[JobT]):
@@ -210,6 +214,8 @@ class Processor(Generic[JobT]):
     ) -> tuple[Callable[..., None], Any]:
         if record.cancel_reason is not None and issubclass(type(error), asyncio.CancelledError):
             error = JobCancelledError(record.cancel_reason)
+        if issubclass(type(error), NotStartedError):
+            return self._core.give_back, ()
         if issubclass(type(error), PostponedError):
             return self._core.defer, (UNKNOWN_DELAY,)
         if has_moved(error):

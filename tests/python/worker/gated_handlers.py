@@ -10,10 +10,14 @@ from bullrush import Job
 
 #: The variable with the path of that file.
 GATE = "BULLRUSH_TEST_GATE"
+#: The variable with the path of a file with which a process ends as soon as it imports this module.
+DOOM = "BULLRUSH_TEST_DOOM"
 
-if multiprocessing.parent_process() is not None and (gate := os.environ.get(GATE)):
-    while Path(gate).exists():
+if multiprocessing.parent_process() is not None:
+    while (gate := os.environ.get(GATE)) and Path(gate).exists():
         time.sleep(0.01)
+    if (doom := os.environ.get(DOOM)) and Path(doom).exists():
+        os._exit(1)
 
 
 def run(job: Job) -> Any:

@@ -91,6 +91,30 @@ def test_slots_that_are_added_while_the_run_begins_get_processes(
     assert (stats.completed, stats.failed) == (2, 0)
 
 
+def test_a_slot_whose_process_cannot_start_leaves_its_jobs_to_the_others(
+    queue: Queue, redis_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The worker works on, with the slots it has; a slot more works as soon as its process starts."""
+    monkeypatch.setenv(gated_handlers.DOOM, str(doom := tmp_path / "doom"))
+    with Worker(queue.name, gated_handlers.run, url=redis_url, isolation="process", autorun=True) as worker:
+        reported: list[str] = []
+        worker.on("error", lambda error: reported.append(str(error)))
+        pid = queue.add("first").wait_until_finished(timeout=60_000)
+        doom.touch()
+        worker.concurrency = 2
+        wait_until(lambda: reported, "the second slot could not start")
+        jobs = queue.add_bulk([{"name": "n"}] * 5)
+        assert {job.wait_until_finished(timeout=60_000) for job in jobs} == {pid}
+        os.kill(pid, signal.SIGKILL)
+        job = queue.add("by nobody yet")
+        wait_until(lambda: len(reported) > 3, "no slot can start")
+        assert job.get_state() in {"waiting", "active"}
+        doom.unlink()
+        assert job.wait_until_finished(timeout=60_000) != pid
+        assert queue.get_failed_count() == 0
+    assert "ended before it was ready" in reported[0] and "next try in 1 s" in reported[0]
+
+
 def test_a_job_that_is_cancelled_while_its_process_starts_does_not_run(
     queue: Queue, redis: Redis, starting: Callable, gate: Path
 ) -> None:

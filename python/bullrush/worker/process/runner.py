@@ -18,7 +18,9 @@ from orjson import loads
 from bullrush.errors import InvalidOptionError, JobCancelledError, WorkerProcessError
 from bullrush.job.failure import STACK_ATTRIBUTE
 from bullrush.job.job import JobCalls
+from bullrush.worker.logs import LOG
 from bullrush.worker.process.child import JobRunResult, ProcessSetup, Raised, SentJob, main
+from bullrush.worker.processor import NotStartedError
 from bullrush.worker.running.threads import ThreadRunner
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 #: Seconds that a process may take to end after its pipe was closed.
 _END_SECONDS: Final = 5.0
+#: Seconds after which a slot whose process could not start takes a job again.
+_RESTART_SECONDS: Final = 1.0
 #: How often to look, in seconds, whether a process lives. What tells of its end at once stays silent as long as a
 #: process lives that a handler has forked.
 _LOOK_SECONDS: Final = 0.5
@@ -92,12 +96,25 @@ class HandlerProcess:
             WorkerProcessError: it ended before it could load the handler.
         """
         try:
+            self.start_again()
+        except NotStartedError as error:
+            raise WorkerProcessError(
+                f"{error}. Handler processes import the program again: put all that adds jobs or starts workers under"
+                " `if __name__ == '__main__':`"
+            ) from None
+
+    def start_again(self) -> None:
+        """Start the process if it does not run.
+
+        Raises:
+            NotStartedError: it ended before it could load the handler, or the system starts no more processes.
+        """
+        try:
             self.start()
         except EOFError:
-            raise WorkerProcessError(
-                f"A handler process ended before it was ready ({self._exit_message()}). Handler processes import the"
-                " program again: put all that adds jobs or starts workers under `if __name__ == '__main__':`"
-            ) from None
+            raise NotStartedError(f"A handler process ended before it was ready ({self._exit_message()})") from None
+        except OSError as error:
+            raise NotStartedError(f"A handler process cannot start: {error}") from None
 
     def run(self, jobs: list[JobCalls]) -> list[Any]:
         """Run jobs and return their results or exceptions.
@@ -108,7 +125,7 @@ class HandlerProcess:
         with self._lock:
             self._running = {(job.id, job.token) for job in jobs if not job.cancelled}
         try:
-            self.start()
+            self.start_again()
             if self._load_error is not None:
                 raise WorkerProcessError(f"The handler cannot be loaded in its process: {self._load_error}")
             with self._lock:
@@ -118,11 +135,10 @@ class HandlerProcess:
             while isinstance(received := self._receive(), tuple):
                 self._report_progress(jobs, *received)
             return [_value(ran, job) for ran, job in zip(received, jobs, strict=True)]
-        except JobCancelledError as error:
+        except (JobCancelledError, NotStartedError) as error:
             crash = error
-        except (EOFError, OSError) as error:
-            started = self._process is not None
-            crash = WorkerProcessError(self._exit_message() if started else f"A handler process cannot start: {error}")
+        except (EOFError, OSError):
+            crash = WorkerProcessError(self._exit_message())
         except WorkerProcessError as error:
             self.end()
             crash = error
@@ -202,25 +218,37 @@ class HandlerProcesses:
         self._setup = setup
         self._source = source
         self._by_thread: dict[threading.Thread, HandlerProcess] = {}
-        self._ending = False
+        self._ending = threading.Event()
+        #: Whether one was ready: then the program can be started, and the others are tried again.
+        self._ready = False
 
     @contextlib.contextmanager
     def started(self) -> Iterator[None]:
         """Keep a process for this thread inside the block."""
         child = self._by_thread[threading.current_thread()] = HandlerProcess(self._setup, self._source)
         try:
-            if not self._ending:
+            if self._ready:
+                self.replace_dead()
+            elif not self._ending.is_set():
                 child.start_first()
+                self._ready = True
             yield
         finally:
             child.end()
 
     def replace_dead(self) -> None:
         """Start the process of this thread again if it has died, before the next job."""
-        # If this fails, it fails again for the next job, which then reports it.
-        with contextlib.suppress(EOFError, OSError):
-            if not self._ending:
-                self._by_thread[threading.current_thread()].start()
+        if self._ending.is_set():
+            return
+        try:
+            self._by_thread[threading.current_thread()].start_again()
+        except NotStartedError as error:
+            # The next job tries it again, and goes back to the queue if it fails. The other slots work on.
+            if not self._ending.is_set():
+                report = WorkerProcessError(f"{error}. Its slot runs no jobs until it starts; next try in 1 s")
+                LOG.error("%r: %s", self._source, report)
+                self._source.emit("error", report)
+            self._ending.wait(_RESTART_SECONDS)
 
     def run_one(self, job: JobCalls) -> JSON:
         """Run a job in the process of this thread."""
@@ -240,7 +268,7 @@ class HandlerProcesses:
 
     def kill_running(self) -> None:
         """Kill all processes that run jobs, and start no new ones."""
-        self._ending = True
+        self._ending.set()
         for child in list(self._by_thread.values()):
             child.kill_running()
 
