@@ -254,9 +254,23 @@ def places(text: str) -> list[str]:
     return re.findall(r"`([\w/.-]+\.(?:lua|rs|pyi?|toml)(?:::\w+)?)`", text)
 
 
+#: How a name is defined, by the kind of file.
+DEFINED = {
+    ".py": r"^\s*(?:(?:async )?def|class) {0}\b|^{0}(?:: .*)? = ",
+    ".pyi": r"^\s*(?:(?:async )?def|class) {0}\b|^{0}(?:: .*)? = ",
+    ".rs": r"\b(?:fn|struct|enum|trait|type|const|static) {0}\b",
+    ".lua": r"\bfunction {0}\b|^local {0}\b",
+    ".toml": r"^\[?{0}\b",
+}
+
+
 def exists(place: str) -> bool:
+    """Tell whether the file of a place exists, and defines what is named after it."""
     path, _, name = place.partition("::")
-    return (ROOT / path).is_file() and re.search(rf"\b{name}\b", (ROOT / path).read_text()) is not None
+    file = ROOT / path
+    return file.is_file() and (
+        not name or re.search(DEFINED[file.suffix].format(name), file.read_text(), re.M) is not None
+    )
 
 
 @pytest.mark.parametrize("page", MAPS)
@@ -264,6 +278,22 @@ def test_the_lifecycle_table_names_what_exists(page: str) -> None:
     named = places((ROOT / f"docs/{page}.md").read_text())
     assert named != []
     assert [place for place in named if not exists(place)] == []
+
+
+@pytest.mark.parametrize(("trip", "most"), [("add", 18), ("run", 25)])
+def test_a_trip_is_short_and_each_place_leads_to_the_next(trip: str, most: int) -> None:
+    """In docs/job-lifecycle.md. A name stands in a file before it: that of a function, or the constant of a script."""
+    page = (ROOT / "docs/job-lifecycle.md").read_text()
+    section = page.partition(f"### The trip of a{'n' * (trip == 'add')} {trip}\n")[2].partition("\n##")[0]
+    places = re.findall(r"^\d+\. `(.+)`$", section, re.MULTILINE)
+    assert 10 < len(places) <= most
+    seen = ""
+    for place in places:
+        path, _, name = place.partition("::")
+        name = name or Path(path).stem.upper()
+        assert exists(place), place
+        assert not seen or re.search(rf"\b{name}\b", seen), f"{place} is named by no file before it"
+        seen += (ROOT / path).read_text()
 
 
 def test_each_question_of_a_newcomer_has_an_answer() -> None:

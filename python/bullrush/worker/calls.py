@@ -48,9 +48,9 @@ class RunCalls(WorkerBase[JobT]):
         """Check the arguments of `run` and start fetching. Handlers start with `WorkerRun.start`."""
         if until is not None and until not in _UNTIL:
             raise InvalidOptionError(f"until must be None, 'empty' or 'drained', not {until!r}")
-        most = None if max_jobs is None else checks.at_least(1)("max_jobs", max_jobs)
-        longest = None if max_seconds is None else checks.positive_seconds("max_seconds", max_seconds)
-        ahead = checks.milliseconds("horizon", horizon)
+        max_jobs = None if max_jobs is None else checks.at_least(1)("max_jobs", max_jobs)
+        max_seconds = None if max_seconds is None else checks.positive_seconds("max_seconds", max_seconds)
+        horizon = checks.milliseconds("horizon", horizon)
         if not self._handlers:
             raise RuntimeError(NO_FUNCTION)
         with self._lock:
@@ -72,7 +72,7 @@ class RunCalls(WorkerBase[JobT]):
             core.report_failures(logs_failures() or self._telemetry is not None)
             if not self._lanes:
                 log_without_effect(self, self._settings)
-            core.start(until=until, max_jobs=most, max_seconds=longest, horizon=ahead)
+            core.start(until=until, max_jobs=max_jobs, max_seconds=max_seconds, horizon=horizon)
             if self._core is not None:
                 self._core.disconnect_worker()
             if self.closing:
