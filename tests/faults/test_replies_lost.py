@@ -1,5 +1,6 @@
 """A script is executed and its reply is lost: the worker asks Redis what happened and does nothing twice."""
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator
 
@@ -117,6 +118,47 @@ def test_a_retry_whose_reply_got_lost_is_one_retry(queue, proxy, work, ledger, s
     stored = queue.get_job(job.id)
     assert (stored.attempts_made, stored.attempts_started, ledger.begun.count(job.id)) == (3, 3, 3)
     assert len(stored.stacktrace) == 3
+
+
+@pytest.mark.parametrize("backoff", [0, 60_000], ids=["at_once", "after_a_delay"])
+@pytest.mark.parametrize("lost", [False, True], ids=["held", "lost"])
+@pytest.mark.parametrize("by", ["hand", "process_job", "engine"])
+def test_a_refused_retry_whose_reply_got_lost_is_no_retry(queue, own_redis, proxy, ledger, by, lost, backoff):
+    """Another worker has taken the lock: the attempt is `lost`. If the lock was held, it is retried."""
+    script = "move_to_delayed" if backoff else "retry_job"
+    retried: list[str] = []
+    gate = threading.Event()
+
+    def handler(job):
+        if lost:
+            own_redis.set(queue.to_key(f"{job.id}:lock"), "another worker")
+        proxy.lose_reply(script)
+        gate.set()
+        raise ValueError("boom")
+
+    options = {"skip_stalled_check": True, "skip_lock_renewal": True}
+    with Worker(queue.name, handler, url=proxy.url, **options) as worker:
+        worker.on("retrying", lambda job, *_: retried.append(job.id))
+        queue.add("warm", attempts=2, backoff=backoff)
+        with contextlib.suppress(errors.ResultCodeError):
+            worker.get_next_job("warm", block=False).move_to_failed(ValueError("the scripts are known"))
+        queue.drain(delayed=True)
+        job = queue.add("n", attempts=5, backoff=backoff)
+        if by == "engine":
+            stats = worker.run(max_jobs=1)
+            assert (stats.retried, retried) == ((0, []) if lost else (1, [job.id]))
+        else:
+            taken = worker.get_next_job("token", block=False)
+            assert taken.id == job.id
+            if by == "process_job":
+                assert worker.process_job(taken).outcome == ("lost" if lost else "retried")
+            else:
+                with contextlib.suppress(ValueError):
+                    handler(taken)
+                with pytest.raises(errors.JobLockMismatchError) if lost else contextlib.nullcontext():
+                    assert taken.move_to_failed(ValueError("boom")).outcome == "retried"
+    assert gate.is_set()
+    assert job.get_state() == ("active" if lost else "delayed" if backoff else "waiting")
 
 
 def test_an_add_without_ids_whose_reply_got_lost_raises_outcome_unknown(queue, own_redis, proxy):

@@ -1,4 +1,4 @@
-//! Asks Redis whether a job was finished, when the reply to a finish call is not known.
+//! Asks Redis what became of a job, when the reply to the call that ended its attempt is not known.
 
 use redis::Value;
 
@@ -21,6 +21,20 @@ impl Finisher {
     pub(super) async fn is_finished(&self, job: &HeldJob) -> bool {
         is_finished(&self.link, &self.lane.keys, self.state.options.run.as_deref(), job.id(), &job.token).await
     }
+}
+
+/// Whether a failed attempt that was refused in a repeated call was accepted in the first one: it is counted, and its
+/// stack trace is the job's, perhaps with those of later attempts behind it. False if Redis does not answer.
+///
+/// `made`: the attempts before it; `stack`: the job's stack traces with its own, a JSON array.
+pub async fn is_retried(link: &Link, keys: &Keys, id: &str, made: i64, stack: &str) -> bool {
+    let mut fields = redis::cmd("HMGET");
+    fields.arg(keys.job(id)).arg("atm").arg("stacktrace");
+    let Ok(Value::Array(fields)) = link.call(&fields, Retry::Safe).await else { return false };
+    let [Value::BulkString(counted), Value::BulkString(stored)] = &fields[..] else { return false };
+    let is_counted =
+        std::str::from_utf8(counted).ok().and_then(|atm| atm.parse().ok()).is_some_and(|atm: i64| atm > made);
+    is_counted && stored.starts_with(stack.strip_suffix(']').unwrap_or(stack).as_bytes())
 }
 
 /// Whether a refusal says that a job is not active here any more.

@@ -8,7 +8,7 @@ mod moves;
 mod plan;
 mod settled;
 
-pub use confirm::{has_left, is_finished};
+pub use confirm::{has_left, is_finished, is_retried};
 pub use decide::{needs_strategy, EndedJob, Ending, Failed};
 pub use finisher::{Finisher, NextFetch};
 pub use in_flight::{CompletedCall, InFlight};

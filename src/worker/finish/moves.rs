@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 
+use super::confirm::is_retried;
 use super::finisher::Finisher;
 use super::plan::{Moving, Step};
 use crate::clock::now_ms;
@@ -90,7 +91,16 @@ impl Finisher {
             match moved {
                 Err(Error::OutcomeUnknown(_)) => repeated = true,
                 // The first try was accepted, or the lock is lost: in both cases the job has left this worker.
-                Err(Error::Code { .. }) if repeated => return Ok(next_run_at),
+                Err(error @ Error::Code { .. }) if repeated => {
+                    return match &moving.step {
+                        Step::Retry { stack, .. } | Step::Delay { stack, .. }
+                            if !is_retried(link, keys, id, moving.job.record.atm(), stack).await =>
+                        {
+                            Err(error)
+                        }
+                        _ => Ok(next_run_at),
+                    }
+                }
                 Err(error) if error.is_passing() => {
                     repeated = true; // the script may have stopped half-way
                     self.wait_out(&error).await;

@@ -9,7 +9,7 @@ use crate::clock::now_ms;
 use crate::error::{Error, Result};
 use crate::protocol::{Channel, JobOptions};
 use crate::scripts::finish::{self, EndedAttempt, Finished};
-use crate::worker::finish::{has_left, is_finished, EndedJob, Ending, Failed};
+use crate::worker::finish::{has_left, is_finished, is_retried, EndedJob, Ending, Failed};
 use crate::worker::held::{Claim, HeldJob};
 use crate::worker::outcome::Failure;
 use crate::worker::retry::Verdict;
@@ -54,13 +54,19 @@ pub struct FailedAttempt {
 const MOST_TRIES: usize = 5;
 
 /// Makes a move again whose outcome is not known. If it is refused then, the first try was accepted, or the lock is
-/// lost: in both cases the job has left this worker.
-async fn until_known<F: Future<Output = Result<()>>>(mut call: impl FnMut() -> F) -> Result<()> {
+/// lost, as `was_accepted` says.
+async fn until_known<F, A>(mut call: impl FnMut() -> F, was_accepted: impl FnOnce() -> A) -> Result<()>
+where
+    F: Future<Output = Result<()>>,
+    A: Future<Output = bool>,
+{
     let mut tries = 0;
     loop {
         match call().await {
             Err(Error::OutcomeUnknown(_)) if tries < MOST_TRIES => tries += 1,
-            Err(Error::Code { .. }) if tries > 0 => return Ok(()),
+            Err(error @ Error::Code { .. }) if tries > 0 => {
+                return if was_accepted().await { Ok(()) } else { Err(error) }
+            }
             Err(error) if tries > 0 => return Err(error.after_a_lost_reply()),
             result => return result,
         }
@@ -105,10 +111,11 @@ impl Manual {
         let failed = finish::Failure { reason: &reason, stack: stacktrace.as_bytes() };
         let ended = EndedAttempt { id, token, failure: Some(failed) };
         let (lifo, fan_out) = (attempt.options.lifo, self.options.fan_out);
+        let was_accepted = || is_retried(link, keys, id, attempt.made, &stacktrace);
         if delay == 0 {
-            until_known(|| finish::retry_job(link, keys, now, ended, lifo, fan_out)).await?;
+            until_known(|| finish::retry_job(link, keys, now, ended, lifo, fan_out), was_accepted).await?;
         } else {
-            until_known(|| finish::move_to_delayed(link, keys, now, ended, delay, false)).await?;
+            until_known(|| finish::move_to_delayed(link, keys, now, ended, delay, false), was_accepted).await?;
         }
         self.lane.locks.remove([(&**id, &**token)]);
         let retry = Some(NextAttempt { delay, at: now.saturating_add(delay) });
