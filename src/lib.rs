@@ -9,8 +9,6 @@ pub mod heartbeat;
 pub mod spin_wait;
 pub mod wakeup;
 pub mod protocol;
-#[cfg(feature = "arrow")]
-pub mod arrow;
 pub mod connection;
 pub mod scripts;
 pub mod reads;
@@ -19,5 +17,3 @@ pub mod queue;
 pub mod events;
 pub mod timers;
 pub mod worker;
-#[cfg(feature = "python")]
-mod bindings;

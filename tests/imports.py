@@ -40,15 +40,17 @@ def _imported(name: str, path: Path, modules: Mapping[str, Path]) -> set[str]:
 
 
 _USE = re.compile(r"^\s*(pub(?:\([a-z]+\))? )?use ([^;]+);", re.MULTILINE)
-_PATH = re.compile(r"\b((?:crate|super|self)(?:::\w+)+)")
+_PATH = re.compile(r"\b((?:crate|super|self|bullrush|bullrush_arrow)(?:::\w+)+)")
+#: The folders of the crates by their names in a path.
+_CRATES: dict[str, tuple[str, ...]] = {"bullrush": (), "bullrush_arrow": ("arrow",)}
 
 
 def rust_imports(source: Path) -> Graph:
-    """Return what each module of a crate uses of it, tests left out. ``pub use`` is no arrow: it hands a name on."""
+    """Return what each module of all crates uses of them, tests left out. ``pub use`` is no arrow: it hands a name on."""
     modules: dict[tuple[str, ...], Path] = {}
     for path in source.rglob("*.rs"):
         parts = path.relative_to(source).with_suffix("").parts
-        modules[parts[:-1] if parts[-1] == "mod" else parts] = path
+        modules[parts[:-1] if parts[-1] == "mod" or parts[1:] == ("lib",) else parts] = path
     graph: Graph = {}
     for module, path in modules.items():
         text = re.sub(r"//.*", "", path.read_text().split("#[cfg(test)]")[0])
@@ -70,10 +72,13 @@ def _leaves(tree: str) -> list[str]:
 
 
 def _resolved(own: tuple[str, ...], path: list[str], modules: object) -> tuple[str, ...]:
-    """Return the module that a path ends in; () if that is none of this crate's."""
+    """Return the module that a path ends in; () if that is none of these crates'."""
     known: set[tuple[str, ...]] = set(modules)  # type: ignore[call-overload]
+    base: tuple[str, ...]
     if path[0] == "crate":
-        base, path = (), path[1:]
+        base, path = (own[:1] if own[:1] in {("arrow",), ("bindings",)} else ()), path[1:]
+    elif path[0] in _CRATES:
+        base, path = _CRATES[path[0]], path[1:]
     elif path[0] in {"super", "self"}:
         base = own
         while path and path[0] in {"super", "self"}:

@@ -152,9 +152,9 @@ def main() -> None:
 
 def _compile(tree: Path, target: Path) -> None:
     environment = {**os.environ, "CARGO_TARGET_DIR": str(target), "PYO3_PYTHON": sys.executable}
-    command = ["cargo", "build", "--lib", "--features", "python", "--locked", "--quiet"]
+    command = ["cargo", "build", "--package", "bullrush-python", "--locked", "--quiet"]
     subprocess.run(command, cwd=tree, env=environment, check=True)
-    built = next(path for path in (target / "debug").glob("libbullrush.*") if path.suffix in {".so", ".dylib"})
+    built = next(path for path in (target / "debug").glob("libbullrush_python.*") if path.suffix in {".so", ".dylib"})
     shutil.copy2(built, tree / "python" / "bullrush" / "_core.abi3.so")
 
 

@@ -7,7 +7,7 @@ use arrow_cast::{cast, cast_with_options, CastOptions};
 use arrow_schema::{DataType, TimeUnit};
 
 use super::{index_of, json, Invalid, RowPlan, Texts};
-use crate::error::Error;
+use bullrush::error::Error;
 
 /// The largest whole number that Node represents exactly.
 const MAX_SAFE_INTEGER: i64 = (1 << 53) - 1;

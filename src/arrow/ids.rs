@@ -6,8 +6,8 @@ use std::fmt::Write;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::{Invalid, Texts};
-use crate::error::Error;
-use crate::protocol::key_table::is_reserved;
+use bullrush::error::Error;
+use bullrush::protocol::key_table::is_reserved;
 
 /// Gives rows the id `<scope>.<hash>.<k>`: `hash` is the xxh3-128 of data and name in hex, `k` counts the equal rows
 /// before it.

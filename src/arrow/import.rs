@@ -6,7 +6,7 @@ use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::{Array, RecordBatch, StructArray};
 use arrow_schema::{ArrowError, DataType, Schema};
 
-use crate::error::Error;
+use bullrush::error::Error;
 
 /// Take over one exported batch.
 ///

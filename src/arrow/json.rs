@@ -34,7 +34,7 @@ use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
 use super::intervals::Intervals;
 use super::variant::{is_variant, Variants};
 use super::Texts;
-use crate::error::Error;
+use bullrush::error::Error;
 
 /// The day 1970-01-01, counted from the first day of the year 1.
 const EPOCH: i32 = 719_163;

@@ -9,7 +9,7 @@ use std::str::from_utf8;
 use std::sync::Arc;
 
 use super::{Invalid, RowPlan};
-use crate::error::Error;
+use bullrush::error::Error;
 
 /// Refuse rows with strings that are no UTF-8 in columns that the plan uses. When they are to be left out instead,
 /// return the batch with nulls in these rows; `None` when there are none.

@@ -12,9 +12,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyList, PyTuple};
 
 use super::errors::to_py_err;
-use crate::arrow::{self, AutoIds, Batches, RowPlan, Rows};
-use crate::error::Error;
-use crate::lock::Mutex;
+use bullrush::error::Error;
+use bullrush::lock::Mutex;
+use bullrush_arrow::{self, AutoIds, Batches, RowPlan, Rows};
 
 /// The automatic ids of one partition, shared by all its batches.
 #[pyclass(frozen, name = "AutoIds", module = "bullrush._core")]
@@ -45,7 +45,7 @@ pub fn rows(source: &Bound<'_, PyAny>, plan: &RowPlan, auto: Option<&PyAutoIds>)
         let rows = py.detach(|| {
             // Locked only while detached: a thread that waits for this lock never blocks the interpreter.
             let mut auto = auto.map(|ids| ids.0.lock());
-            arrow::encode(&batch, plan, auto.as_deref_mut())
+            bullrush_arrow::encode(&batch, plan, auto.as_deref_mut())
         });
         encoded.push(rows.map_err(raise)?);
     }
@@ -75,7 +75,7 @@ impl Source {
             let pointer = content(&capsule, c"arrow_array_stream")?;
             // SAFETY: the name promises the type; the move leaves a released struct, so the capsule frees nothing.
             let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) };
-            return Ok(Self::Stream(arrow::stream(stream).map_err(|error| to_py_err(py, &error))?));
+            return Ok(Self::Stream(bullrush_arrow::stream(stream).map_err(|error| to_py_err(py, &error))?));
         }
         if source.hasattr("__arrow_c_array__")? {
             let pair = source.call_method0("__arrow_c_array__")?.cast_into::<PyTuple>()?;
@@ -84,7 +84,7 @@ impl Source {
             // SAFETY: as above, for both structs.
             let batch = unsafe {
                 let schema = FFI_ArrowSchema::from_raw(schema.as_ptr());
-                arrow::batch(FFI_ArrowArray::from_raw(array.as_ptr()), &schema)
+                bullrush_arrow::batch(FFI_ArrowArray::from_raw(array.as_ptr()), &schema)
             };
             return Ok(Self::Batch(Some(batch.map_err(|error| to_py_err(py, &error))?)));
         }
@@ -107,7 +107,7 @@ pub fn schema(source: &Bound<'_, PyAny>) -> PyResult<Schema> {
     let capsule = source.call_method0("__arrow_c_schema__")?.cast_into::<PyCapsule>()?;
     let pointer = content::<FFI_ArrowSchema>(&capsule, c"arrow_schema")?;
     // SAFETY: the name promises the type; it is only read, and the capsule lives until the end of this function.
-    let schema = arrow::schema(unsafe { pointer.as_ref() });
+    let schema = bullrush_arrow::schema(unsafe { pointer.as_ref() });
     schema.map_err(|error| to_py_err(source.py(), &error))
 }
 
@@ -116,7 +116,7 @@ pub fn schema(source: &Bound<'_, PyAny>) -> PyResult<Schema> {
 /// # Errors
 /// `InvalidOptionError` when the batch cannot be exported; not expected.
 pub fn capsules(py: Python<'_>, batch: RecordBatch) -> PyResult<Bound<'_, PyTuple>> {
-    let (array, schema) = arrow::export(batch).map_err(|error| to_py_err(py, &error))?;
+    let (array, schema) = bullrush_arrow::export(batch).map_err(|error| to_py_err(py, &error))?;
     // Each struct releases its memory when it is dropped, unless the reader has moved it out of the capsule.
     let schema = PyCapsule::new_with_value(py, schema, c"arrow_schema")?;
     let array = PyCapsule::new_with_value(py, array, c"arrow_array")?;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 
-use crate::lock::Mutex;
-use crate::wakeup::Wakeup;
+use bullrush::lock::Mutex;
+use bullrush::wakeup::Wakeup;
 
 pub struct Ready {
     tokens: Mutex<Vec<u64>>,

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 
 use super::errors::to_py_err;
-use crate::connection::Endpoint;
-use crate::protocol::keys::{hash_tag, slot};
-use crate::protocol::Keys;
+use bullrush::connection::Endpoint;
+use bullrush::protocol::keys::{hash_tag, slot};
+use bullrush::protocol::Keys;
 
 /// What a URL says, without its password.
 #[pyclass(frozen, get_all, name = "UrlParts")]

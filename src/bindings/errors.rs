@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyModule;
 
-use crate::error::Error;
+use bullrush::error::Error;
 
 /// The exceptions are Python classes, so that they can be pickled and subclassed.
 static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();

@@ -11,9 +11,9 @@ use super::errors::inherited;
 use super::output::Output;
 use super::pending::Pending;
 use super::runtime::{Core, OwnedByProcess};
-use crate::connection::Endpoint;
-use crate::events::{Feed, Listening, Message, OwnedFeed, Reader};
-use crate::protocol::Keys;
+use bullrush::connection::Endpoint;
+use bullrush::events::{Feed, Listening, Message, OwnedFeed, Reader};
+use bullrush::protocol::Keys;
 
 /// How long one read of a shared reader lasts.
 const SHARED_BLOCK: Duration = Duration::from_secs(10);

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use crate::worker::outcome::Failure;
+use bullrush::worker::outcome::Failure;
 
 /// `bullrush.job.failure.Failure`.
 #[derive(FromPyObject)]

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::protocol::key_table::{End, Key, Owner, KEYS};
+use bullrush::protocol::key_table::{End, Key, Owner, KEYS};
 
 /// One row of the table.
 #[pyclass(frozen, get_all, name = "QueueKey", module = "bullrush._core")]

@@ -13,10 +13,10 @@ use super::errors::inherited;
 use super::output::Output;
 use super::pending::Pending;
 use super::runtime::{Core, OwnedByProcess};
-use crate::connection::{Endpoint, First, Inbox, Listening, Retry};
-use crate::error::Error;
-use crate::lock::Mutex;
-use crate::protocol::{reply, Channel};
+use bullrush::connection::{Endpoint, First, Inbox, Listening, Retry};
+use bullrush::error::Error;
+use bullrush::lock::Mutex;
+use bullrush::protocol::{reply, Channel};
 
 /// Some listeners of one process, with the inbox that they share.
 #[pyclass(frozen, module = "bullrush._core")]

@@ -5,7 +5,7 @@ use serde::de::value::Error;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
 
 use super::errors::to_py_err;
-use crate::error;
+use bullrush::error;
 
 /// Reads options that Python passes as JSON.
 pub fn read<T: DeserializeOwned>(py: Python<'_>, json: &[u8]) -> PyResult<T> {

@@ -9,10 +9,10 @@ use redis::Value;
 
 use super::record::PyJobRecord;
 use super::rows::PyRows;
-use crate::events::{Entry, JobEnd};
-use crate::protocol::JobRecord;
-use crate::worker::held::HeldJob;
-use crate::worker::manual::FailedAttempt;
+use bullrush::events::{Entry, JobEnd};
+use bullrush::protocol::JobRecord;
+use bullrush::worker::held::HeldJob;
+use bullrush::worker::manual::FailedAttempt;
 
 /// The result of an operation.
 pub enum Output {

@@ -13,8 +13,8 @@ use super::completions::{Completions, Ready};
 use super::errors::to_py_err;
 use super::output::Output;
 use super::runtime::{Core, OwnedByProcess};
-use crate::error::Result;
-use crate::lock::{Condvar, Mutex};
+use bullrush::error::Result;
+use bullrush::lock::{Condvar, Mutex};
 
 /// How often a waiting thread looks for signals.
 const SIGNAL_CHECK: Duration = Duration::from_millis(100);

@@ -11,9 +11,9 @@ use super::pending::Pending;
 use super::queue::CoreQueue;
 use super::rows::PyRows;
 use super::runtime::OwnedByProcess;
-use crate::arrow::read::Plan;
-use crate::error::Result;
-use crate::queue::read::{Reader, Reading};
+use bullrush::error::Result;
+use bullrush_arrow::jobs::{Reader, Reading};
+use bullrush_arrow::read::Plan;
 
 /// Reads jobs of a queue as the columns of one schema.
 #[pyclass(frozen, module = "bullrush._core")]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
-use crate::protocol::JobRecord;
-use crate::worker::held::HeldJob;
+use bullrush::protocol::JobRecord;
+use bullrush::worker::held::HeldJob;
 
 /// The fields that the start of a job changes after its fetch.
 const START_FIELDS: [&str; 3] = ["ats", "processedOn", "pb"];

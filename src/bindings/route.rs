@@ -3,8 +3,8 @@
 use pyo3::prelude::*;
 
 use super::errors::to_py_err;
-use crate::error::{Error, Result};
-use crate::protocol::route::{self, Fallback, Mode, NewFallback, Profile, RouteEntry, Target};
+use bullrush::error::{Error, Result};
+use bullrush::protocol::route::{self, Fallback, Mode, NewFallback, Profile, RouteEntry, Target};
 
 /// What a job needs, and what is to become of its route's jobs that nobody takes.
 #[pyclass(frozen, name = "CoreTarget", module = "bullrush._core")]

@@ -10,8 +10,8 @@ use redis::Value;
 
 use super::arrow;
 use super::errors::to_py_err;
-use crate::arrow::read::{decode, Plan, Row};
-use crate::queue::read::Rows;
+use bullrush_arrow::jobs::Rows;
+use bullrush_arrow::read::{decode, Plan, Row};
 
 /// Jobs that were read; they become Arrow data when somebody takes it.
 #[pyclass(frozen, name = "CoreRows", module = "bullrush._core", skip_from_py_object)]

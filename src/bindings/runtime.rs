@@ -4,11 +4,11 @@ use std::future::Future;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::connection::{Pool, STACK};
-use crate::events::SharedFeeds;
-use crate::scripts;
-use crate::spin_wait::SpinWait;
-use crate::worker::roster::Roster;
+use bullrush::connection::{Pool, STACK};
+use bullrush::events::SharedFeeds;
+use bullrush::scripts;
+use bullrush::spin_wait::SpinWait;
+use bullrush::worker::roster::Roster;
 
 /// The native state of one process.
 pub struct Core {

@@ -10,8 +10,8 @@ use super::errors::inherited;
 use super::output::Output;
 use super::pending::Pending;
 use super::runtime::{Core, OwnedByProcess};
-use crate::connection::{ConnectionOutages, Link};
-use crate::error::Error;
+use bullrush::connection::{ConnectionOutages, Link};
+use bullrush::error::Error;
 
 #[pyclass(frozen, module = "bullrush._core")]
 pub struct ConnectionWatch(OwnedByProcess<Arc<Watch>>);

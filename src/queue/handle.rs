@@ -81,6 +81,12 @@ impl QueueHandle {
         &self.link
     }
 
+    /// The link for calls of many jobs, so that single calls need not wait behind them.
+    #[must_use]
+    pub fn bulk(&self) -> &Link {
+        &self.bulk
+    }
+
     #[must_use]
     pub fn options(&self) -> QueueOptions {
         self.options

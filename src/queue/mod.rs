@@ -9,8 +9,6 @@ mod getters;
 mod handle;
 pub mod legacy;
 mod linked;
-#[cfg(feature = "arrow")]
-pub mod read;
 mod registration;
 pub mod rights;
 pub mod routes;

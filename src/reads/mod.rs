@@ -25,7 +25,7 @@ use crate::protocol::reply;
 pub type Fields = Vec<(String, Vec<u8>)>;
 
 /// A command with these arguments.
-pub(crate) fn command(name: &str, args: &[impl ToRedisArgs]) -> Cmd {
+pub fn command(name: &str, args: &[impl ToRedisArgs]) -> Cmd {
     let mut command = redis::cmd(name);
     command.arg(args);
     command

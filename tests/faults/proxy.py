@@ -37,6 +37,22 @@ class Trap:
     mark: bytes = field(default_factory=lambda: uuid.uuid4().hex.encode())
 
 
+@dataclass
+class HeldRequest:
+    """Waits for a call of a script, and keeps it from Redis until it is delivered. Its connection is silent from then on."""
+
+    script: str
+    server_port: int
+    request: bytes = b""
+    held: threading.Event = field(default_factory=threading.Event)
+
+    def deliver(self) -> None:
+        """Let Redis execute the call, whoever waits for it."""
+        with socket.create_connection(("127.0.0.1", self.server_port)) as server:
+            server.sendall(self.request)
+            server.recv(1)
+
+
 class Disorder(Enum):
     """What happens to a reply, or to a piece of the stream, while its connection stays open."""
 
@@ -81,6 +97,7 @@ class Proxy(Looping):
         self.accepted = 0
         self.swallowed = 0
         self.answered = 0
+        self._held_request: HeldRequest | None = None
         self._trap: Trap | None = None
         self._disturbance: Disturbance | None = None
         self._listener = self._run(asyncio.start_server(self._accept, "127.0.0.1", listen_on))
@@ -177,6 +194,19 @@ class Proxy(Looping):
         trap = Trap({script} if isinstance(script, str) else script, share, when, ports)
         self._trap = trap
         return trap
+
+    def hold_request(self, script: str) -> HeldRequest:
+        """Keep the next call of a script from Redis, and everything else of its connection."""
+        self._held_request = HeldRequest(script, self._server_port)
+        return self._held_request
+
+    def holds(self, command: list[bytes]) -> HeldRequest | None:
+        """Return what waits for this command."""
+        held = self._held_request
+        if held is None or command[0] != b"EVALSHA" or SCRIPT_NAMES.get(command[1]) != held.script:
+            return None
+        self._held_request = None
+        return held
 
     def disturb(
         self, disorder: Disorder, *, one_reply: bool = False, ports: Container[int] | None = None
@@ -304,6 +334,11 @@ class _Connection:
                 # Before the server gets the command, since a trap may look at the state before it runs.
                 self._trap = self._proxy.springs(command, self.port)
                 self.waits |= command[0] == b"BZPOPMIN"
+                if held := self._proxy.holds(command):
+                    held.request = buffer[done:end]
+                    self.dead = True
+                    held.held.set()
+                    break
                 if self._proxy.hangs_up(command):
                     return
                 if reply := self._proxy.answers(command):
@@ -314,6 +349,8 @@ class _Connection:
                 if self._trap is not None:
                     break
             buffer = buffer[done:]
+            if self.dead:
+                continue
             if self._trap is not None:
                 server.write(b"*2\r\n$4\r\nECHO\r\n$32\r\n" + self._trap.mark + b"\r\n")
             await server.drain()

@@ -66,6 +66,23 @@ def test_jobs_of_a_lost_fetch_are_found_by_its_token(queue, own_redis, proxy, wo
     assert [queue.get_job(job.id).attempts_started for job in jobs] == [1] * 5
 
 
+def test_jobs_of_a_fetch_that_redis_gets_late_are_run_long_before_their_locks_expire(
+    queue, own_redis, proxy, work, ledger
+):
+    """The worker has given the connection up, asked for the jobs in vain, and gone on."""
+    work(concurrency=2, prefetch=0)
+    held = proxy.hold_request("move_to_active")
+    first = queue.add("quick")
+    assert held.held.wait(10)
+    wait_until(lambda: first.get_state() == "completed", "the worker goes on with another connection")
+    own_redis.client_pause(200)
+    late = queue.add_bulk([{"name": "quick"}] * 2)
+    held.deliver()
+    wait_until(settled(queue, 3), "the late jobs are done", seconds=20)
+    assert {queue.get_job(job.id).attempts_started for job in late} == {1}
+    assert own_redis.xlen("bull:work:events") and queue.get_active_count() == 0
+
+
 @SHARES
 def test_an_outcome_whose_reply_got_lost_counts_once(queue, own_redis, proxy, work, ledger, share):
     worker = work(metrics={"max_data_points": 10})

@@ -7,7 +7,7 @@ use redis::Value;
 use super::column::Column;
 use super::plan::{Plan, Source};
 use super::scalar::Scalar;
-use crate::error::Error;
+use bullrush::error::Error;
 
 /// One job as it was read.
 #[derive(Debug)]

@@ -15,7 +15,7 @@ use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, FieldRef, TimeUnit};
 
 use super::scalar::Scalar;
-use crate::error::Error;
+use bullrush::error::Error;
 
 /// The values of one column, with nested columns.
 pub(super) struct Column {

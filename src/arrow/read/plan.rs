@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 
 use super::column::Column;
-use crate::error::Error;
+use bullrush::error::Error;
 
 /// Where the values of a column come from. Numbers are positions in [`Plan::fields`].
 #[derive(Clone, Copy, Debug)]

@@ -46,7 +46,7 @@ fn data(kind: DataType, values: &[&str]) -> (Vec<String>, Vec<bool>) {
 /// Each value as JSON, with the writer of this crate.
 fn strings(array: &Arc<dyn Array>) -> Arc<dyn Array> {
     let batch = RecordBatch::try_from_iter_with_nullable([("x", array.clone(), true)]).unwrap();
-    let rows = crate::arrow::encode(&batch, &crate::arrow::RowPlan::default(), None).unwrap();
+    let rows = crate::encode(&batch, &crate::RowPlan::default(), None).unwrap();
     let text = |row: usize| {
         let json = String::from_utf8(rows.data(row).to_vec()).unwrap();
         json.strip_prefix("{\"x\":").unwrap().strip_suffix('}').unwrap().to_owned()

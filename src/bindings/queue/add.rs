@@ -13,11 +13,11 @@ use super::new_jobs::PyNewJobs;
 use super::row_plan::PyRowPlan;
 use super::sent::Sent;
 use super::CoreQueue;
-use crate::error::Result;
-use crate::protocol::batch::{MAX_BYTES, MAX_JOBS};
-use crate::protocol::NewJob;
-use crate::queue::OomWait;
-use crate::scripts::add::{
+use bullrush::error::Result;
+use bullrush::protocol::batch::{MAX_BYTES, MAX_JOBS};
+use bullrush::protocol::NewJob;
+use bullrush::queue::OomWait;
+use bullrush::scripts::add::{
     add_linked_jobs_call, AddedLinkedJobs, Deduplication, Ids, LinkedCall, LinkedJob, LinkedRun, Parent,
 };
 

@@ -15,14 +15,14 @@ use super::super::pending::Pending;
 use super::super::record::PyJobRecord;
 use super::super::runtime::{Core, OwnedByProcess};
 use super::CoreQueue;
-use crate::connection::BlockingLink;
-use crate::error::Error;
-use crate::protocol::JobOptions;
-use crate::queue::{QueueHandle, QueueOptions};
-use crate::worker::admission::{not_admitted, NotAdmitted};
-use crate::worker::manual;
-use crate::worker::manual::{FailedAttempt, Manual};
-use crate::worker::needs_strategy;
+use bullrush::connection::BlockingLink;
+use bullrush::error::Error;
+use bullrush::protocol::JobOptions;
+use bullrush::queue::{QueueHandle, QueueOptions};
+use bullrush::worker::admission::{not_admitted, NotAdmitted};
+use bullrush::worker::manual;
+use bullrush::worker::manual::{FailedAttempt, Manual};
+use bullrush::worker::needs_strategy;
 
 /// How long a call waits for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -73,7 +73,7 @@ impl From<Attempt<'_>> for manual::Attempt {
 /// Start a call that may return a job. If its caller has gone, the job goes back to the queue.
 fn returning_job<F>(manual: Arc<Manual>, begin: impl FnOnce(watch::Receiver<bool>) -> F) -> Pending
 where
-    F: Future<Output = crate::error::Result<Output>> + Send + 'static,
+    F: Future<Output = bullrush::error::Result<Output>> + Send + 'static,
 {
     Pending::start_recallable(begin, move |reply| {
         let Ok(Output::Held(Some(job)) | Output::Failed(FailedAttempt { next: Some(job), .. })) = reply else { return };

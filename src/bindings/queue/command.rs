@@ -7,9 +7,9 @@ use redis::{Arg, Cmd, Value};
 use super::super::output::Output;
 use super::super::pending::Pending;
 use super::CoreQueue;
-use crate::connection::Retry;
-use crate::error::Result;
-use crate::protocol::reply::{self, Shape};
+use bullrush::connection::Retry;
+use bullrush::error::Result;
+use bullrush::protocol::reply::{self, Shape};
 
 /// Commands that only read, and the form of their replies.
 const READS: [(&[u8], Shape); 23] = [

@@ -5,10 +5,10 @@ use pyo3::prelude::*;
 use super::super::output::Output;
 use super::super::pending::Pending;
 use super::CoreQueue;
-use crate::clock::now_ms;
-use crate::protocol::due;
-use crate::scripts::finish::EndedAttempt;
-use crate::scripts::{finish, lock};
+use bullrush::clock::now_ms;
+use bullrush::protocol::due;
+use bullrush::scripts::finish::EndedAttempt;
+use bullrush::scripts::{finish, lock};
 
 #[pymethods]
 impl CoreQueue {

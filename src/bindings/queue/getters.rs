@@ -7,10 +7,10 @@ use pyo3::prelude::*;
 use super::super::output::Output;
 use super::super::pending::Pending;
 use super::CoreQueue;
-use crate::clock::now_ms;
-use crate::queue::rights::missing_rights;
-use crate::queue::routes::{count_in_routes, route_status, routes, Listed};
-use crate::scripts::inspect;
+use bullrush::clock::now_ms;
+use bullrush::queue::rights::missing_rights;
+use bullrush::queue::routes::{count_in_routes, route_status, routes, Listed};
+use bullrush::scripts::inspect;
 
 #[pymethods]
 impl CoreQueue {

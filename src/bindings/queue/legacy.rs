@@ -8,9 +8,9 @@ use super::super::output::Output;
 use super::super::pending::Pending;
 use super::command::Argument;
 use super::CoreQueue;
-use crate::queue::legacy::Users;
-use crate::scripts::legacy::{by_name, Batch};
-use crate::scripts::ALL;
+use bullrush::queue::legacy::Users;
+use bullrush::scripts::legacy::{by_name, Batch};
+use bullrush::scripts::ALL;
 
 #[pymethods]
 impl CoreQueue {

@@ -8,10 +8,10 @@ use super::super::output::Output;
 use super::super::pending::Pending;
 use super::super::runtime::Core;
 use super::CoreQueue;
-use crate::clock::now_ms;
-use crate::error::{Error, Result};
-use crate::scripts::hint;
-use crate::scripts::manage::{self, RetryOptions};
+use bullrush::clock::now_ms;
+use bullrush::error::{Error, Result};
+use bullrush::scripts::hint;
+use bullrush::scripts::manage::{self, RetryOptions};
 
 #[pymethods]
 impl CoreQueue {

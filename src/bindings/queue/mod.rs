@@ -33,14 +33,14 @@ use super::output::Output;
 use super::pending::Pending;
 use super::route::PyTarget;
 use super::runtime::{Core, OwnedByProcess};
-use crate::connection::{Endpoint, Retry};
-use crate::error::Result;
-use crate::lock::Mutex;
-use crate::protocol::Keys;
-use crate::queue::{Durable, QueueHandle, QueueOptions, Registration};
-use crate::scripts::hint::Wake;
-use crate::worker::manual::Manual;
-use crate::worker::options::WorkerOptions;
+use bullrush::connection::{Endpoint, Retry};
+use bullrush::error::Result;
+use bullrush::lock::Mutex;
+use bullrush::protocol::Keys;
+use bullrush::queue::{Durable, QueueHandle, QueueOptions, Registration};
+use bullrush::scripts::hint::Wake;
+use bullrush::worker::manual::Manual;
+use bullrush::worker::options::WorkerOptions;
 
 #[pyclass(frozen, module = "bullrush._core")]
 pub struct CoreQueue {

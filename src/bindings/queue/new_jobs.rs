@@ -14,9 +14,9 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use super::super::errors::to_py_err;
 use super::compiled::{Compiled, Link, NO_LINK};
 use super::sent::Sent;
-use crate::error::Error;
-use crate::lock::Mutex;
-use crate::protocol::NewJob;
+use bullrush::error::Error;
+use bullrush::lock::Mutex;
+use bullrush::protocol::NewJob;
 
 const NO_DATA: &[u8] = b"{}";
 const NULL: &[u8] = b"null";

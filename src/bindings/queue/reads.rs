@@ -11,18 +11,18 @@ use super::super::errors::to_py_err;
 use super::super::output::{Found, Output};
 use super::super::pending::Pending;
 use super::CoreQueue;
-use crate::clock::now_ms;
-use crate::error::Result;
-use crate::events::{ends, entries_between};
-use crate::protocol::Keys;
-use crate::queue::QueueHandle;
-use crate::reads::children::Kind;
-use crate::reads::due_work::DueWork;
-use crate::reads::finished::Span;
-use crate::reads::job_end::JobState;
-use crate::reads::metrics::Metrics;
-use crate::reads::workers::Purpose;
-use crate::reads::{
+use bullrush::clock::now_ms;
+use bullrush::error::Result;
+use bullrush::events::{ends, entries_between};
+use bullrush::protocol::Keys;
+use bullrush::queue::QueueHandle;
+use bullrush::reads::children::Kind;
+use bullrush::reads::due_work::DueWork;
+use bullrush::reads::finished::Span;
+use bullrush::reads::job_end::JobState;
+use bullrush::reads::metrics::Metrics;
+use bullrush::reads::workers::Purpose;
+use bullrush::reads::{
     batches, children, counts, due_work, finished, hashes, job_end, metrics, profiles, runs, schedulers, servers,
     workers,
 };

@@ -13,11 +13,11 @@ use super::super::errors::to_py_err;
 use super::super::options::read;
 use super::compiled::Compiled;
 use super::sent::Sent;
-use crate::arrow::{JobName, OwnOptions, Parent, RowPlan, Rows};
-use crate::error::Error;
-use crate::lock::Mutex;
-use crate::protocol::{due, JobBatch, NewJob};
-use crate::queue::OomWait;
+use bullrush::error::Error;
+use bullrush::lock::Mutex;
+use bullrush::protocol::{due, JobBatch, NewJob};
+use bullrush::queue::OomWait;
+use bullrush_arrow::{JobName, OwnOptions, Parent, RowPlan, Rows};
 
 /// Options that were compiled for earlier rows; it starts again empty when it has so many.
 const MOST_KNOWN: usize = 10_000;

@@ -11,11 +11,11 @@ use super::super::pending::Pending;
 use super::new_jobs::{PyNewJobRecord, PyNewJobs};
 use super::sent::Sent;
 use super::CoreQueue;
-use crate::clock::now_ms;
-use crate::error::Error;
-use crate::protocol::{schedule, NewJob};
-use crate::queue::schedulers::{upsert_job_scheduler, Scheduled, Scheduler};
-use crate::scripts::manage;
+use bullrush::clock::now_ms;
+use bullrush::error::Error;
+use bullrush::protocol::{schedule, NewJob};
+use bullrush::queue::schedulers::{upsert_job_scheduler, Scheduled, Scheduler};
+use bullrush::scripts::manage;
 
 fn object(py: Python<'_>, json: &[u8]) -> PyResult<Map<String, Value>> {
     serde_json::from_slice(json).map_err(|error| to_py_err(py, &Error::InvalidOption(error.to_string())))

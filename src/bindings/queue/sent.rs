@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::super::output::Output;
 use super::compiled::Link;
-use crate::protocol::{JobBatch, NewJob};
+use bullrush::protocol::{JobBatch, NewJob};
 
 /// The jobs, and their ids once they are added.
 #[derive(Default)]

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use super::super::output::Output;
 use super::super::pending::Pending;
 use super::CoreQueue;
-use crate::writes::{batches, control, cron};
+use bullrush::writes::{batches, control, cron};
 
 #[pymethods]
 impl CoreQueue {

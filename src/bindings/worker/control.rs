@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use super::super::output::Output;
 use super::super::pending::Pending;
 use super::CoreWorker;
-use crate::worker::state::Closing;
+use bullrush::worker::state::Closing;
 
 #[pymethods]
 impl CoreWorker {

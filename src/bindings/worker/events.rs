@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 
 use super::super::record::PyJobRecord;
 use super::{CoreWorker, SIGNAL_CHECK};
-use crate::worker::held::HeldJob;
-use crate::worker::listeners::{Details, Event};
+use bullrush::worker::held::HeldJob;
+use bullrush::worker::listeners::{Details, Event};
 
 /// One event: its kind, and what it is about. What an event does not have is empty.
 #[pyclass(frozen, get_all, name = "WorkerEvent", module = "bullrush._core")]

@@ -15,14 +15,14 @@ use super::super::pending::Pending;
 use super::super::record::PyJobRecord;
 use super::super::runtime::Core;
 use super::{CoreWorker, SIGNAL_CHECK};
-use crate::error::Error;
-use crate::protocol::JobOptions;
-use crate::worker::fetch::stamp_jobs;
-use crate::worker::held::HeldJob;
-use crate::worker::listeners::Details;
-use crate::worker::needs_strategy;
-use crate::worker::outcome::{Failure, Outcome};
-use crate::worker::ready_queue::Taken;
+use bullrush::error::Error;
+use bullrush::protocol::JobOptions;
+use bullrush::worker::fetch::stamp_jobs;
+use bullrush::worker::held::HeldJob;
+use bullrush::worker::listeners::Details;
+use bullrush::worker::needs_strategy;
+use bullrush::worker::outcome::{Failure, Outcome};
+use bullrush::worker::ready_queue::Taken;
 
 impl CoreWorker {
     fn submit(

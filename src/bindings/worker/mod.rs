@@ -19,11 +19,11 @@ use super::endpoint::{client_name, endpoint, keys};
 use super::errors::{forked, to_py_err};
 use super::options;
 use super::runtime::{Core, OwnedByProcess};
-use crate::connection::{BlockingLink, Endpoint};
-use crate::heartbeat::WorkerLoop;
-use crate::timers::held_locks::Loss;
-use crate::worker::options::{RunLimits, Until, WorkerOptions};
-use crate::worker::state::{Histogram, WorkerState, LIMITS_MS};
+use bullrush::connection::{BlockingLink, Endpoint};
+use bullrush::heartbeat::WorkerLoop;
+use bullrush::timers::held_locks::Loss;
+use bullrush::worker::options::{RunLimits, Until, WorkerOptions};
+use bullrush::worker::state::{Histogram, WorkerState, LIMITS_MS};
 
 /// How often a waiting thread looks for signals.
 const SIGNAL_CHECK: Duration = Duration::from_millis(200);
@@ -97,7 +97,7 @@ impl CoreWorker {
         let blocking = BlockingLink::new(self.endpoint.clone(), Some(name));
         let subscriber = core.pool.subscriber(&self.endpoint);
         core.roster.join(&link, &shared);
-        crate::worker::start(shared, link, blocking, subscriber, limits);
+        bullrush::worker::start(shared, link, blocking, subscriber, limits);
         Ok(())
     }
 

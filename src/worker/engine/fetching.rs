@@ -70,11 +70,21 @@ impl Engine {
         self.fetching.paused_until.is_some_and(|until| Instant::now() < until)
     }
 
+    /// Look again for the jobs of fetches that Redis may have got late.
+    pub(super) fn look_for_late_jobs(&mut self) {
+        for sent in self.fetching.late.take_due(Instant::now()) {
+            self.lanes.states[sent.request.lane.position].lost_replies.push(sent);
+        }
+    }
+
     /// Find the jobs of a fetch whose reply got lost.
     pub(super) async fn recover(&mut self, sent: SentFetch) {
         let position = sent.request.lane.position;
         match self.fetching.fetcher.recover(sent.clone()).await {
             Ok(batch) => {
+                if batch.jobs.is_empty() {
+                    self.fetching.late.expect(sent, Instant::now());
+                }
                 self.lanes.states[position].hint.look_again();
                 self.receive(batch);
             }

@@ -159,6 +159,7 @@ impl Engine {
             self.open_lanes();
             self.check_lanes().await;
             self.look_where_hinted();
+            self.look_for_late_jobs();
             self.renew_wait();
             let room = self.room(0).count;
             self.check_markers(room > 0).await;

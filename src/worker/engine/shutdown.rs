@@ -64,7 +64,7 @@ impl Engine {
         self.end.owe_wake_up();
         self.stop_waiting().await;
         let lost = self.lanes.states.iter_mut().flat_map(|state| std::mem::take(&mut state.lost_replies));
-        for sent in lost.collect::<Vec<_>>() {
+        for sent in lost.chain(self.fetching.late.take()).collect::<Vec<_>>() {
             if tokio::time::timeout(MAX_WAIT, self.recover(sent.clone())).await.is_err() {
                 self.lanes.states[sent.request.lane.position].lost_replies.push(sent);
             }

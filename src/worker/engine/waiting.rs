@@ -54,6 +54,7 @@ impl Engine {
             }
             () = sleep_until(self.fetching.paused_until.filter(|until| Instant::now() < *until)) => {}
             () = sleep_until(alone_until) => {}
+            () = sleep_until(self.fetching.late.next()) => {}
             () = sleep_until(self.end.deadline) => {}
             stopped = self.tasks.join_next(), if !self.tasks.is_empty() => {
                 if stopped.is_some_and(|result| result.is_err_and(|error| error.is_panic())) {

@@ -11,8 +11,8 @@ use arrow_array::{
     Int64Array, RecordBatch, StringArray, StructArray, TimestampMicrosecondArray,
 };
 use arrow_schema::{DataType, Field, Schema};
-use bullrush::arrow::read::{decode, Plan, Row};
-use bullrush::arrow::{batch, encode, AutoIds, JobName, RowPlan, Rows};
+use bullrush_arrow::read::{decode, Plan, Row};
+use bullrush_arrow::{batch, encode, AutoIds, JobName, RowPlan, Rows};
 use redis::Value;
 
 #[derive(Arbitrary, Debug)]

@@ -3,8 +3,8 @@
 use std::sync::OnceLock;
 
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
-use bullrush::arrow::read::{decode, Plan, Row};
 use bullrush::protocol::{due, reply, JobOptions, JobRecord};
+use bullrush_arrow::read::{decode, Plan, Row};
 use redis::Value;
 
 const FIELDS: [&str; 6] = ["name", "data", "opts", "timestamp", "delay", "no such field"];

@@ -8,6 +8,7 @@ mod ids;
 mod import;
 mod intervals;
 mod json;
+pub mod jobs;
 pub mod read;
 #[cfg(test)]
 mod tests;
@@ -22,8 +23,8 @@ pub use columns::{OwnOptions, Parent, RowOptions};
 pub use ids::AutoIds;
 pub use import::{batch, export, schema, stream, Batches};
 
-use crate::error::Error;
-use crate::protocol::NewJob;
+use bullrush::error::Error;
+use bullrush::protocol::NewJob;
 
 /// Where the name of a job comes from.
 #[derive(Debug, Clone)]

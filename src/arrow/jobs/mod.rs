@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 pub use rows::{Reading, Rows};
 
-use crate::arrow::read::Plan;
-use crate::error::{Error, Result};
-use crate::protocol::due;
-use crate::queue::QueueHandle;
+use crate::read::Plan;
+use bullrush::error::{Error, Result};
+use bullrush::protocol::due;
+use bullrush::queue::QueueHandle;
 use ids::{Ids, Scores};
 use state::States;
 
@@ -43,7 +43,7 @@ impl Reader {
             )));
         }
         let (next, stop) = places(start, stop)?;
-        Ok(self.reading(Ids::List { key: self.queue.keys.run(run), next, stop }, States::Read))
+        Ok(self.reading(Ids::List { key: self.queue.keys().run(run), next, stop }, States::Read))
     }
 
     /// The jobs of a state by their place in its list or sorted set: `start <= place < stop`.
@@ -53,7 +53,7 @@ impl Reader {
     pub fn ranks(&self, state: &str, start: i64, stop: Option<i64>) -> Result<Reading> {
         let (next, stop) = places(start, stop)?;
         let (key, state, is_list) = place(state)?;
-        let key = self.queue.keys.of(key);
+        let key = self.queue.keys().of(key);
         let ids = if is_list { Ids::List { key, next, stop } } else { Ids::Ranks { key, next, stop } };
         Ok(self.reading(ids, States::Listed(state)))
     }
@@ -78,7 +78,7 @@ impl Reader {
                 return Err(Error::InvalidOption(text));
             }
         };
-        let scores = Scores::new(self.queue.keys.of(key), after, until);
+        let scores = Scores::new(self.queue.keys().of(key), after, until);
         Ok(self.reading(Ids::Scores(scores), States::Listed(state)))
     }
 

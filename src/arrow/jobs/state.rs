@@ -2,12 +2,12 @@
 
 use redis::Value;
 
-use crate::arrow::read::{Plan, Row};
-use crate::connection::Retry;
-use crate::error::Result;
-use crate::protocol::{job, reply};
-use crate::queue::QueueHandle;
-use crate::reads::command;
+use crate::read::{Plan, Row};
+use bullrush::connection::Retry;
+use bullrush::error::Result;
+use bullrush::protocol::{job, reply};
+use bullrush::queue::QueueHandle;
+use bullrush::reads::command;
 
 /// Of an id without a job.
 const REMOVED: &str = "removed";
@@ -70,16 +70,17 @@ impl States {
 
 /// Finds the states of jobs that have moved, or that are not finished.
 async fn look_up(queue: &QueueHandle, ids: &[&[u8]]) -> Result<Vec<&'static str>> {
-    let active = redis::cmd("LRANGE").arg(queue.keys.of("active")).arg(0).arg(MOST_ACTIVE).clone();
-    let active = reply::array(queue.bulk.call(active, Retry::Look).await?)?;
+    let active = redis::cmd("LRANGE").arg(queue.keys().of("active")).arg(0).arg(MOST_ACTIVE).clone();
+    let active = reply::array(queue.bulk().call(active, Retry::Look).await?)?;
     let active = active.into_iter().map(reply::bytes).collect::<Result<std::collections::HashSet<_>>>()?;
     let mut states = Vec::with_capacity(ids.len());
     for ids in ids.chunks(100) {
         let mut commands = Vec::with_capacity(ids.len() * SETS.len());
         for id in ids {
-            commands.extend(SETS.map(|set| command("ZSCORE", &[queue.keys.of(set).as_bytes(), id])));
+            commands.extend(SETS.map(|set| command("ZSCORE", &[queue.keys().of(set).as_bytes(), id])));
         }
-        let scores = queue.bulk.pipeline(&commands, Retry::Look).await?.into_iter().collect::<Result<Vec<Value>>>()?;
+        let scores =
+            queue.bulk().pipeline(&commands, Retry::Look).await?.into_iter().collect::<Result<Vec<Value>>>()?;
         for (id, scores) in ids.iter().zip(scores.chunks(SETS.len())) {
             let set = scores.iter().position(|score| *score != Value::Nil);
             let otherwise = if active.contains(*id) { "active" } else { "waiting" };

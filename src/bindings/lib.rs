@@ -32,8 +32,8 @@ mod _core {
 
     use super::options::names;
     use super::queue::GivenOptions;
-    use crate::heartbeat::WorkerLoop;
-    use crate::worker::options::WorkerOptions;
+    use bullrush::heartbeat::WorkerLoop;
+    use bullrush::worker::options::WorkerOptions;
 
     #[pymodule_export]
     use super::arrow::{rows_as_json, PyAutoIds};
@@ -69,7 +69,7 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("QUEUE_KEYS", super::keys::table(module.py())?)?;
-        module.add("BULLMQ_VERSION", crate::queue::VERSION)?;
+        module.add("BULLMQ_VERSION", bullrush::queue::VERSION)?;
         module.add("QUEUE_OPTIONS", PyTuple::new(module.py(), names::<GivenOptions>())?)?;
         module.add("WORKER_OPTIONS", PyTuple::new(module.py(), names::<WorkerOptions>())?)?;
         module.add("WORKER_LOOPS", PyTuple::new(module.py(), WorkerLoop::ALL.map(WorkerLoop::name))?)?;
@@ -79,18 +79,18 @@ mod _core {
     /// The wall clock in ms.
     #[pyfunction]
     fn now_ms() -> i64 {
-        crate::clock::now_ms()
+        bullrush::clock::now_ms()
     }
 
     #[pyfunction]
     #[pyo3(signature = (at))]
     fn stop_clock(at: Option<i64>) {
-        crate::clock::stop(at);
+        bullrush::clock::stop(at);
     }
 
     #[pyfunction]
     fn advance_clock(ms: i64) {
-        crate::clock::advance(ms);
+        bullrush::clock::advance(ms);
     }
 
     /// When a cron pattern fires next after a moment, both in ms.
@@ -103,45 +103,45 @@ mod _core {
         after: i64,
         skips_lost_midnights: bool,
     ) -> PyResult<Option<i64>> {
-        let cron = crate::protocol::cron::Cron::parse(pattern, tz);
+        let cron = bullrush::protocol::cron::Cron::parse(pattern, tz);
         let cron = cron.map_err(|error| super::errors::to_py_err(py, &error))?;
         Ok(cron.skipping_lost_midnights(skips_lost_midnights).next_after(after))
     }
 
     #[pyfunction]
     fn route_base(queue: &str) -> Option<&str> {
-        crate::protocol::route::split_name(queue).map(|(base, _)| base)
+        bullrush::protocol::route::split_name(queue).map(|(base, _)| base)
     }
 
     /// The slot of a key on a cluster.
     #[pyfunction]
     fn key_slot(key: &str) -> u16 {
-        crate::protocol::keys::slot(key)
+        bullrush::protocol::keys::slot(key)
     }
 
     #[pyfunction]
     fn is_reserved_id(id: &str) -> bool {
-        crate::protocol::key_table::is_reserved(id)
+        bullrush::protocol::key_table::is_reserved(id)
     }
 
     #[pyfunction]
     fn is_key_of_queue(name: &str) -> bool {
-        crate::protocol::key_table::is_of_the_queue(name)
+        bullrush::protocol::key_table::is_of_the_queue(name)
     }
 
     #[pyfunction]
     fn owner_of_key(name: &str) -> &str {
-        crate::protocol::key_table::owner_of(name)
+        bullrush::protocol::key_table::owner_of(name)
     }
 
     #[pyfunction]
     fn script_sources() -> HashMap<String, (&'static str, &'static str)> {
-        let scripts = crate::scripts::ALL.iter();
+        let scripts = bullrush::scripts::ALL.iter();
         scripts.map(|script| (script.name.to_owned(), (script.source, script.sha))).collect()
     }
 
     #[pyfunction]
     fn script_contracts() -> HashMap<String, &'static str> {
-        crate::scripts::ALL.iter().map(|script| (script.name.to_owned(), script.contract)).collect()
+        bullrush::scripts::ALL.iter().map(|script| (script.name.to_owned(), script.contract)).collect()
     }
 }

@@ -8,11 +8,11 @@ use redis::{Cmd, Value};
 
 use super::ids::{Ids, Listed, PAGE};
 use super::state::{self, States};
-use crate::arrow::read::{Plan, Row};
-use crate::connection::Retry;
-use crate::error::{Error, Result};
-use crate::protocol::reply;
-use crate::queue::QueueHandle;
+use crate::read::{Plan, Row};
+use bullrush::connection::Retry;
+use bullrush::error::{Error, Result};
+use bullrush::protocol::reply;
+use bullrush::queue::QueueHandle;
 
 /// Commands of one pipeline. Redis serves other clients after each 16 kB of commands.
 const MOST_COMMANDS: usize = 500;
@@ -52,11 +52,11 @@ impl Reading {
     /// Reads the next rows: of 5,000 ids, or fewer if they are large. `None` at the end.
     ///
     /// # Errors
-    /// What [`crate::connection::Link::call`] returns.
+    /// What [`bullrush::connection::Link::call`] returns.
     pub async fn next(&mut self) -> Result<Option<Rows>> {
         self.queue.ready().await?;
         while self.listed.is_empty() {
-            let page = self.ids.next(&self.queue.bulk).await?;
+            let page = self.ids.next(self.queue.bulk()).await?;
             if page.is_empty() && self.ids.have_ended() {
                 return Ok(None);
             }
@@ -102,8 +102,8 @@ async fn read(
     part: Vec<Listed>,
 ) -> Result<Vec<(Row, Option<f64>)>> {
     let fields = &plan.fields()[..fields];
-    let commands = commands(queue.keys.base(), &part, fields);
-    let replies = queue.bulk.pipeline(&commands, Retry::Look).await?;
+    let commands = commands(queue.keys().base(), &part, fields);
+    let replies = queue.bulk().pipeline(&commands, Retry::Look).await?;
     let mut rows = Vec::with_capacity(part.len());
     for (Listed { id, score }, reply) in part.into_iter().zip(replies) {
         let row = match reply {

@@ -2,9 +2,9 @@
 
 use redis::Value;
 
-use crate::connection::{Link, Retry};
-use crate::error::{Error, Result};
-use crate::protocol::reply;
+use bullrush::connection::{Link, Retry};
+use bullrush::error::{Error, Result};
+use bullrush::protocol::reply;
 
 /// Ids per call: Redis needs about 0.7 ms for them.
 pub(super) const PAGE: usize = 5_000;
