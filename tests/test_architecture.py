@@ -98,7 +98,7 @@ def test_the_core_has_neither_python_nor_arrow_among_its_crates() -> None:
 
 def test_rust_floors_only_use_the_floors_below() -> None:
     """src/lib.rs lists the floors of the core bottom-up; the other crates stand on it."""
-    mods = re.findall(r"^(?:pub )?mod (\w+);", (ROOT / "src/lib.rs").read_text(), re.MULTILINE) + ["arrow", "bindings"]
+    mods = [*re.findall(r"^(?:pub )?mod (\w+);", (ROOT / "src/lib.rs").read_text(), re.MULTILINE), "arrow", "bindings"]
     floor = {name: height for height, name in enumerate(mods)}
     arrows = [(module, used) for module, uses in rust_imports(ROOT / "src").items() for used in uses]
     roots = [(module, module.split("::")[0], used, used.split("::")[0]) for module, used in arrows]
@@ -275,7 +275,7 @@ def exists(place: str) -> bool:
     path, _, name = place.partition("::")
     file = ROOT / path
     return file.is_file() and (
-        not name or re.search(DEFINED[file.suffix].format(name), file.read_text(), re.M) is not None
+        not name or re.search(DEFINED[file.suffix].format(name), file.read_text(), re.MULTILINE) is not None
     )
 
 

@@ -8,6 +8,7 @@ mod events;
 mod failure;
 mod keys;
 mod hard_exit;
+mod notes;
 mod notifications;
 mod options;
 mod output;
@@ -48,6 +49,8 @@ mod _core {
     #[pymodule_export]
     use super::keys::PyQueueKey;
     #[pymodule_export]
+    use super::notes::take_notes;
+    #[pymodule_export]
     use super::notifications::CoreNotifications;
     #[pymodule_export]
     use super::pending::Pending;
@@ -68,6 +71,7 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::notes::keep();
         module.add("QUEUE_KEYS", super::keys::table(module.py())?)?;
         module.add("BULLMQ_VERSION", bullrush::queue::VERSION)?;
         module.add("QUEUE_OPTIONS", PyTuple::new(module.py(), names::<GivenOptions>())?)?;

@@ -138,7 +138,7 @@ impl Reconnector {
                 // The old server may go on answering: what it acknowledges now is lost.
                 now = &mut moved => {
                     let moved = Ending::Moved(Some(now));
-                    tracing::warn!(endpoint = %self.shared.endpoint, reason = %moved, "leaving the server");
+                    tracing::debug!(endpoint = %self.shared.endpoint, reason = %moved, "leaving the server");
                     wire.kill();
                     return moved;
                 }

@@ -97,7 +97,7 @@ impl SharedLink {
     pub fn leave(&self, wire: &Arc<Wire>, reason: Ending) {
         let previous = self.current.compare_and_swap(wire, None);
         if previous.as_ref().is_some_and(|current| Arc::ptr_eq(current, wire)) {
-            tracing::warn!(endpoint = %self.endpoint, %reason, "leaving the server");
+            tracing::debug!(endpoint = %self.endpoint, %reason, "leaving the server");
             *self.left.lock() = Some(reason);
             let driver = wire.abort_handle();
             tokio::spawn(async move {

@@ -118,3 +118,12 @@ def test_a_worker_without_room_for_its_listener_works_and_listens_later(
         # It may have missed messages, so it looks.
         assert cancelled.wait(7)
         worker.close(force=True)
+
+
+def test_a_message_that_is_too_long_is_a_line_in_the_log(queue, own_redis, proxy, caplog):
+    """Whoever publishes it: the listener leaves the connection, and says why."""
+    with Worker(queue.name, lambda job: None, url=proxy.url, notify=True, autorun=True):
+        (channel, *_) = wait_until(lambda: own_redis.pubsub_channels("*:ext:*"), "the worker listens")
+        own_redis.publish(channel, "x" * 2_000_000)
+        wait_until(lambda: "a message on it had more than 1 MB" in caplog.text, "the log says it")
+        assert queue.add("n").wait_until_finished(timeout=10_000) is None

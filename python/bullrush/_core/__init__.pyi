@@ -44,6 +44,9 @@ WORKER_LOOPS: tuple[str, ...]
 #: All keys that a queue may have. `obliterate` empties those that have members in this order.
 QUEUE_KEYS: tuple[QueueKey, ...]
 
+def take_notes() -> list[str]:
+    """Return what the core has noted about its connections since the last call, for the log."""
+
 def now_ms() -> int:
     """Return the wall clock in ms, the unit of all times in BullMQ's fields."""
 

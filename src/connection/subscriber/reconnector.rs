@@ -54,6 +54,9 @@ pub(super) async fn keep(shared: Arc<Shared>) {
             Err(ConnectError::Retry(reason)) => (reason, None),
             Err(ConnectError::Fatal(refusal)) => (refusal.to_string(), Some(refusal)),
         };
+        if meter.is_refused() {
+            tracing::warn!(server = %shared.endpoint, reason, "the messages of other programs have stopped for a moment");
+        }
         tracing::debug!(endpoint = %shared.endpoint, reason, "no subscriptions");
         shared.registry.lock().disconnect(&reason, refusal.as_ref());
         pace.failed();

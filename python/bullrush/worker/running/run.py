@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from bullrush._core import take_notes
 from bullrush.base.at_exit import close_at_exit, forget_at_exit
 from bullrush.base.listeners import Listeners
 from bullrush.worker.running.runner import Runner
@@ -181,6 +182,9 @@ class WorkerRun:
             time.sleep(_POLL)
             return True
         event = self._next_event()
+        if event is None:
+            for note in take_notes():
+                _log.warning("%s", note)
         try:
             self._report(event)
         except BaseException as error:
