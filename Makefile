@@ -25,7 +25,7 @@ say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
 need = @command -v $(1) >/dev/null 2>&1 || { echo "bullrush needs $(2)" >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python fuzz denied fuzz-rust fleet kills faults failovers planted soak bridge bench lint format check wheel-test core-test path-test docs clean boards test-servers spark-cluster spark-versions drift schemas configuration million probes
+.PHONY: help demo dev t test test-rust test-python fuzz denied fuzz-rust fleet kills faults failovers planted soak bridge bench lint format check wheel-test core-test path-test docs clean boards test-servers spark-cluster spark-versions drift schemas configuration million probes
 
 help:  ## show this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -45,6 +45,15 @@ $(VENV)/.built: $(VENV)/.tools $(SOURCES)
 	$(call say,Building the extension (two to three minutes the first time))
 	@PIP_QUIET=1 $(BIN)/maturin develop --release --quiet --extras embedded,spark
 	@touch $@
+
+# Not optimized, and Lua is read from files. The next target that needs the real extension builds that again.
+dev: $(VENV)/.tools $(VENV)/.dev  ## build the extension fast, for `make t`: seconds after a change of Rust, nothing after one of Lua
+	$(call need,cargo,cargo (Rust >= $(RUST)): install it with rustup)
+	@PIP_QUIET=1 $(BIN)/maturin develop --profile dev --quiet --features lua-files --extras embedded
+	@rm -f $(VENV)/.built
+
+t:  ## the quick tests of what changed since the last commit, with the extension of `make dev`; BASE=main for more
+	@$(PY) -m tests.repository.changed $(or $(BASE),HEAD) $(ARGS)
 
 $(VENV)/.dev: $(VENV)/.tools
 	$(call say,Development tools)
@@ -138,7 +147,7 @@ fuzz-rust:  ## random bytes for what reads replies, jobs, options, cron patterns
 DOCTOR_JOBS ?= 1000000
 probes: $(VENV)/.built $(VENV)/.dev  ## an option, a key and an error are added to a copy of the tree: all that follows from them must follow
 	$(call say,One home for each fact)
-	@$(PY) -m tests.probes
+	@$(PY) -m tests.repository.probes
 
 million: $(VENV)/.built $(VENV)/.dev  ## the doctor reads a million jobs: in time, and without a call that takes Redis 10 ms; wants an idle machine
 	@DOCTOR_JOBS=$(DOCTOR_JOBS) $(PYTEST) -s --timeout 600 tests/python/doctor/test_million.py
@@ -238,7 +247,7 @@ wheel-test: target/dist/.built  ## the wheel built from the sdist adds and runs 
 
 core-test: $(VENV)/.built $(VENV)/.dev  ## the tests of queues, workers and jobs without any extra of the package
 	$(call say,the core without its extras)
-	@$(PY) -m tests.core -q -n $(WORKERS) $(ARGS)
+	@$(PY) -m tests.repository.core -q -n $(WORKERS) $(ARGS)
 
 path-test: target/dist/.built $(VENV)/.dev  ## the tutorial typed into terminals in a fresh environment with the wheel
 	$(call say,the tutorial in a fresh environment)

@@ -141,7 +141,7 @@ mod _core {
     #[pyfunction]
     fn script_sources() -> HashMap<String, (&'static str, &'static str)> {
         let scripts = bullrush::scripts::ALL.iter();
-        scripts.map(|script| (script.name.to_owned(), (script.source, script.sha))).collect()
+        scripts.map(|script| (script.name.to_owned(), (script.source(), script.sha()))).collect()
     }
 
     #[pyfunction]

@@ -51,7 +51,7 @@ impl Call {
         bytes: usize,
     ) -> Self {
         let mut cmd = Cmd::with_capacity(args + 5, bytes + 2 * keys.meta().len() + 64);
-        cmd.arg("EVALSHA").arg(script.sha);
+        cmd.arg("EVALSHA").arg(script.sha());
         match other {
             None => cmd.arg(1).arg(keys.meta()),
             Some(other) => cmd.arg(2).arg(keys.meta()).arg(other.meta()),
@@ -151,7 +151,7 @@ impl Call {
 
     pub(super) fn load(&self) -> Cmd {
         let mut load = redis::cmd("SCRIPT");
-        load.arg("LOAD").arg(self.script.source);
+        load.arg("LOAD").arg(self.script.source());
         load
     }
 
@@ -169,7 +169,7 @@ pub(super) fn is_missing_script(error: &Error) -> bool {
 /// places show here.
 fn check_load(reply: Option<Result<Value>>, script: &Script) -> Result<()> {
     match reply.unwrap_or(Err(Error::Closed))? {
-        Value::BulkString(sha) if sha == script.sha.as_bytes() => Ok(()),
+        Value::BulkString(sha) if sha == script.sha().as_bytes() => Ok(()),
         _ => Err(Error::wrong_shape("the name of a script that was loaded")),
     }
 }

@@ -12,8 +12,16 @@ pub mod manage;
 mod oom_wait;
 pub mod route;
 
+#[cfg(feature = "lua-files")]
+mod flatten;
+#[cfg(feature = "lua-files")]
+mod from_files;
+
 pub use call::{eval, eval_all, Call};
 pub use oom_wait::OomWait;
+
+#[cfg(feature = "lua-files")]
+use crate::protocol::key_table;
 
 /// One Lua script, as it is sent to Redis.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,9 +30,24 @@ pub struct Script {
     pub name: &'static str,
     /// What it does, its KEYS and ARGV, what it returns, and its events: the comment at the top of its file.
     pub contract: &'static str,
-    pub source: &'static str,
+    source: &'static str,
     /// SHA-1 of `source`, in hex.
-    pub sha: &'static str,
+    sha: &'static str,
+}
+
+#[cfg(not(feature = "lua-files"))]
+impl Script {
+    /// What is sent to Redis.
+    #[must_use]
+    pub fn source(&self) -> &'static str {
+        self.source
+    }
+
+    /// SHA-1 of the source, in hex.
+    #[must_use]
+    pub fn sha(&self) -> &'static str {
+        self.sha
+    }
 }
 
 /// The scripts of `lua/`, flattened by `build.rs`: `lua::<family>::<NAME>`.
@@ -48,7 +71,7 @@ pub fn hot() -> Vec<(&'static str, &'static str)> {
         &lua::lock::EXTEND_LOCKS,
         &lua::lock::MOVE_STALLED_JOBS_TO_WAIT,
     ];
-    hot.map(|script| (script.sha, script.source)).to_vec()
+    hot.map(|script| (script.sha(), script.source())).to_vec()
 }
 
 /// A boolean argument of a script.

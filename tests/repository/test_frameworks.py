@@ -19,7 +19,7 @@ from bullrush import Queue
 
 Run: TypeAlias = "Callable[..., str]"
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "frameworks.md").read_text()
 INTRODUCTION, *_SECTIONS = re.split(r"^## (.+)\n", PAGE, flags=re.MULTILINE)
 SECTIONS = dict(zip(_SECTIONS[::2], _SECTIONS[1::2], strict=True))

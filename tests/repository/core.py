@@ -11,9 +11,9 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from tests.extras import EXTRAS
+from tests.repository.extras import EXTRAS
 
-ROOT: Final = Path(__file__).parents[1]
+ROOT: Final = Path(__file__).parents[2]
 TESTED: Final = ("queue", "job", "worker")
 
 

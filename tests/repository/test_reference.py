@@ -7,7 +7,7 @@ import griffe
 import pytest
 from griffe import Class, DocstringSection, Function, Object
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 NAMED = [
     name
     for page in sorted((ROOT / "docs" / "reference").glob("*.md"))

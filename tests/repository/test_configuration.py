@@ -13,7 +13,7 @@ from bullrush.job.options import JobOptions
 from bullrush.values.naming import camel
 from docs.build import configuration
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGE = configuration.PAGE.read_text()
 NODE = ROOT / "tests" / "interop" / "node_modules"
 

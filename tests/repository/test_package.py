@@ -14,7 +14,7 @@ from trove_classifiers import classifiers
 from bullrush import __version__
 from docs.build.readme import for_index, targets
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"(?:\]\(|src=\"|href=\")([^)\"\s]+)")
 
 

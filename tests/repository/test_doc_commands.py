@@ -16,7 +16,7 @@ import yaml
 from bullrush.cli import COMMANDS
 from bullrush.cli.registry import build_parser, load
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 #: Other programs: the pages that the tests type into a terminal, or that say what to do elsewhere.
 OTHERS = {

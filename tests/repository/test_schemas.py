@@ -11,7 +11,7 @@ from docs.build import schemas
 from docs.build.stored_job import EVENTS, FIELDS
 from tests.schemas import problems, validator
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 JOB = {"name": "n", "data": "{}", "opts": '{"attempts":0}', "timestamp": "1", "delay": "0", "priority": "0"}
 
 

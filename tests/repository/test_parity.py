@@ -10,8 +10,8 @@ import pytest
 
 import bullrush
 
-PAGE = (Path(__file__).parents[1] / "docs" / "parity.md").read_text()
-DOCS = "".join(page.read_text() for page in (Path(__file__).parents[1] / "docs").glob("*.md"))
+PAGE = (Path(__file__).parents[2] / "docs" / "parity.md").read_text()
+DOCS = "".join(page.read_text() for page in (Path(__file__).parents[2] / "docs").glob("*.md"))
 MEMBERS_OF_BULLMQ = 270
 AT_LEAST = 255
 CLASSES = ("Queue", "Job", "Worker", "QueueEvents", "QueueEventsProducer", "FlowProducer", "JobScheduler")

@@ -22,7 +22,7 @@ from docs.build import keys
 # The backend for Django needs settings when it is imported.
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.python.django.shop.settings")
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.md"))
 GUIDES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAGES = [*GUIDES, *REFERENCE]

@@ -16,7 +16,7 @@ from benches.harness.pages import BEGIN, END, PAGE, publish
 from benches.harness.question import Answer
 from benches.harness.report import write_json
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TEXTS = [ROOT / "README.md", ROOT / "docs" / "index.md"]
 DRAWN = [name for name in FILES if name.endswith(".svg")]
 MACHINE = {"cpu": "A CPU", "cores": 2, "system": "Linux", "python": "3.11", "server": "Redis 7.0, private"}

@@ -1,6 +1,6 @@
 """The page about other queues: the commands that it names work on its programs, and what others write is Python.
 
-Its programs run in tests/test_docs.py.
+Its programs run in tests/repository/test_docs.py.
 """
 
 import ast
@@ -15,7 +15,7 @@ from redis import Redis
 
 from bullrush import Queue
 
-PAGE = (Path(__file__).parents[1] / "docs" / "migrating.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "migrating.md").read_text()
 BEFORE = re.findall(r"^```py\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 PROGRAMS = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 COMMANDS = list(dict.fromkeys(re.findall(r"`(bullrush [a-z].*?)`", PAGE)))

@@ -34,7 +34,7 @@ from benches.harness.server import IN_MEMORY, BenchServer
 from benches.harness.summary import Summary, summarize
 from bullrush import Queue
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from docs.build.rights import commands_of_sources
-from tests.extras import EXTRAS
-from tests.imports import Graph, circle, python_imports, rust_imports
+from tests.repository.extras import EXTRAS
+from tests.repository.imports import Graph, circle, python_imports, rust_imports
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "python" / "bullrush"
 SOURCE = ROOT / "python" / "pyspark_bullrush"
 FAMILIES = ("add", "fetch", "finish", "lock", "manage", "inspect", "route", "hint", "legacy")
