@@ -157,7 +157,8 @@ def main() -> None:
     if not (same and done):
         sys.exit("The demo failed: " + ("jobs are missing" if same else "the two aggregates differ"))
     print(
-        "Next: docs/spark.md for more about Spark, docs/job-lifecycle.md to follow one job through Lua, Rust and Python, make help."
+        "Next: docs/spark.md for more about Spark, docs/job-lifecycle.md to follow one job through Lua, Rust and "
+        "Python, make help."
     )
 
 

@@ -56,8 +56,9 @@ def _conditions(run: dict[str, Any], summaries: Sequence[Summary]) -> str:
     measured = f" Measured on {run['date']}." if "date" in run else ""
     return (
         f"{machine['cpu']}, {machine['cores']} cores, {machine['system']}, Python {machine['python']}. "
-        f"{machine['server']}. Asked for: {run['rounds']} rounds, {run['jobs']:,} jobs; how many each got stands in the tables. "
-        f"The questions took {seconds / 60:.0f} minutes, in which other programs used {others:.0%} of the machine.{measured}"
+        f"{machine['server']}. Asked for: {run['rounds']} rounds, {run['jobs']:,} jobs; how many each got stands in "
+        f"the tables. The questions took {seconds / 60:.0f} minutes, in which other programs used {others:.0%} of the "
+        f"machine.{measured}"
     )
 
 

@@ -209,8 +209,8 @@ impl Link {
     fn closed_to_writes(&self, tries: &Tries<'_>) -> Error {
         let (endpoint, timeout) = (&self.shared.endpoint, self.timeout.unwrap_or_default().as_millis());
         let text = format!(
-            "Redis at {endpoint} has had no new master within {timeout} ms (the option timeout=): a failover is under way, \
-             in which writes wait"
+            "Redis at {endpoint} has had no new master within {timeout} ms (the option timeout=): a failover is under \
+             way, in which writes wait"
         );
         match tries.sent.is_set() {
             false => Error::ConnectionLost(format!("{text}; nothing was sent")),
@@ -228,8 +228,8 @@ impl Link {
         let timeout = self.timeout.unwrap_or_default().as_millis();
         if tries.sent.is_set() && tries.retry != Retry::Look {
             return Error::OutcomeUnknown(format!(
-                "the connection to Redis at {endpoint} was lost{reason} after the command was sent and did not come back \
-                 within {timeout} ms: it may or may not have been executed"
+                "the connection to Redis at {endpoint} was lost{reason} after the command was sent and did not come \
+                 back within {timeout} ms: it may or may not have been executed"
             ));
         }
         let (what, advice) = if reason.contains("READONLY") {

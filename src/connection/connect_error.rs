@@ -29,7 +29,8 @@ impl ConnectError {
                 "the server at {server} does not speak TLS; nothing was sent. Without TLS the URL begins with redis://"
             )),
             (Some(reason), _) => fatal(format!(
-                "no TLS connection to Redis at {server} ({reason}); nothing was sent. A private authority belongs in the file \
+                "no TLS connection to Redis at {server} ({reason}); nothing was sent. A private authority belongs in \
+                 the file \
                  that ssl_ca_certs= of the URL names, in the system's store, or in the file that SSL_CERT_FILE names"
             )),
             (None, Some(CertificateFile(reason))) => {
@@ -42,8 +43,8 @@ impl ConnectError {
     /// The error of a Sentinel where a server with queues was expected.
     pub fn sentinel(server: &dyn Display) -> Self {
         ConnectError::Fatal(Error::InvalidOption(format!(
-            "{server} is a Sentinel, which has no queues: give the URL redis+sentinel://{server}/NAME, with the name by which the \
-             Sentinels know the master"
+            "{server} is a Sentinel, which has no queues: give the URL redis+sentinel://{server}/NAME, with the name \
+             by which the Sentinels know the master"
         )))
     }
 
@@ -51,7 +52,8 @@ impl ConnectError {
     pub fn login(server: &dyn Display, meter: &Meter, error: &RedisError) -> Self {
         if let Some(alert) = meter.alert() {
             return ConnectError::Fatal(Error::ConnectionLost(format!(
-                "Redis at {server} has ended TLS ({alert}); nothing was sent. The certificate to show it is ssl_certfile= of the URL"
+                "Redis at {server} has ended TLS ({alert}); nothing was sent. The certificate to show it is \
+                 ssl_certfile= of the URL"
             )));
         }
         let code = error.code().unwrap_or_default().to_owned();
@@ -64,12 +66,13 @@ impl ConnectError {
                 message: "Redis refused the user or the password".into(),
             }),
             "" if meter.is_secured() && error.is_connection_dropped() => ConnectError::Retry(meter.reason(
-                "the connection was closed after the TLS handshake. If the server asks for a certificate, its file is ssl_certfile= of \
-                 the URL"
+                "the connection was closed after the TLS handshake. If the server asks for a certificate, its file is \
+                 ssl_certfile= of the URL"
                     .into(),
             )),
             "" if error.is_connection_dropped() => ConnectError::Retry(meter.reason(
-                "the connection was closed before the login: perhaps the server has as many clients as it may have (maxclients)".into(),
+                "the connection was closed before the login: perhaps the server has as many clients as it may have \
+                 (maxclients)".into(),
             )),
             "" => ConnectError::Retry(describe(error)),
             "ERR" if text.contains("max number of clients") => ConnectError::Retry(text),

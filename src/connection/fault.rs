@@ -119,7 +119,8 @@ fn classify(error: &ServerError) -> Fault {
 /// The error for a value that this server does not take.
 pub(super) fn too_large(reason: &str) -> Error {
     Error::TooLarge(format!(
-        "Redis closes the connection: {reason} (its proto-max-bulk-len and client-query-buffer-limit); nothing was written"
+        "Redis closes the connection: {reason} (its proto-max-bulk-len and client-query-buffer-limit); nothing was \
+         written"
     ))
 }
 

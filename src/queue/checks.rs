@@ -17,8 +17,8 @@ pub(super) async fn check(link: &Link, keys: &Keys, allow_legacy: bool) -> Resul
     if link.ready().await?.cluster && !keys.has_hash_tag() {
         let (prefix, name) = (keys.prefix(), keys.name());
         return Err(Error::QueueName(format!(
-            "Redis runs as a cluster, so all keys of queue {name} must share a hash tag: use prefix \"{{{prefix}}}\" or queue \
-             name \"{{{name}}}\""
+            "Redis runs as a cluster, so all keys of queue {name} must share a hash tag: use prefix \"{{{prefix}}}\" \
+             or queue name \"{{{name}}}\""
         )));
     }
     let types = Types::read(link, keys).await?;

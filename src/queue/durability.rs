@@ -184,8 +184,8 @@ impl Durability {
             return Ok(Place::DiskAlready);
         }
         Err(Error::RedisVersion(format!(
-            "durable=True: Redis {version} cannot wait for its disk, since WAITAOF needs Redis 7.2. Give it a replica, or \
-             \"appendfsync always\"; nothing was added"
+            "durable=True: Redis {version} cannot wait for its disk, since WAITAOF needs Redis 7.2. Give it a \
+             replica, or \"appendfsync always\"; nothing was added"
         )))
     }
 }

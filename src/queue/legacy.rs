@@ -118,8 +118,8 @@ fn unknown_type(link: &Link, error: Error) -> Error {
         Error::Server { message, .. } if message.starts_with("unknown command") => {
             let server = link.endpoint();
             Error::InvalidOption(format!(
-                "the server at {server} does not know the command TYPE. If it is a Sentinel, the URL is redis+sentinel://{server}/NAME, \
-                 with the name by which the Sentinels know the master"
+                "the server at {server} does not know the command TYPE. If it is a Sentinel, the URL is \
+                 redis+sentinel://{server}/NAME, with the name by which the Sentinels know the master"
             ))
         }
         error => error,

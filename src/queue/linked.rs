@@ -54,8 +54,8 @@ impl QueueHandle {
 fn with_counts(error: Error, before: usize, now: usize) -> Error {
     match error {
         Error::OutcomeUnknown(reason) => Error::OutcomeUnknown(format!(
-            "{reason}; {before} jobs were added before, and either all or none of the next {now}. Jobs with an id of yours may \
-             be added again: those that exist are not added twice"
+            "{reason}; {before} jobs were added before, and either all or none of the next {now}. Jobs with an id of \
+             yours may be added again: those that exist are not added twice"
         )),
         other => other,
     }

@@ -59,7 +59,8 @@ impl Registration {
             let prefix = self.base.prefix();
             if link.ready().await?.cluster && hash_tag(&format!("{prefix}:")).is_none() {
                 return Err(Error::QueueName(format!(
-                    "Redis runs as a cluster, so a queue with routes needs a prefix with a hash tag: use prefix \"{{{prefix}}}\""
+                    "Redis runs as a cluster, so a queue with routes needs a prefix with a hash tag: use prefix \
+                     \"{{{prefix}}}\""
                 )));
             }
             let is_new = register(link, &self.base, keys, &self.target, &self.fallback).await?;

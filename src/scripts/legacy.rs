@@ -54,7 +54,8 @@ impl Batch<'_> {
             return Ok(());
         }
         Err(Error::QueueName(format!(
-            "Redis runs as a cluster, and {} and {} are not in one slot: give both the same hash tag, as in prefix \"{{bull}}\"",
+            "Redis runs as a cluster, and {} and {} are not in one slot: give both the same hash tag, as in prefix \
+             \"{{bull}}\"",
             self.keys.base().trim_end_matches(':'),
             other.base().trim_end_matches(':'),
         )))

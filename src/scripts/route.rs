@@ -34,12 +34,14 @@ pub async fn register_route(
         Some(0) => {
             let other = reply.next().map(reply::text).transpose()?.unwrap_or_default();
             Err(Error::RouteCollision(format!(
-                "The route {} of target {canonical} belongs to another target already: {other}. Rename a value of one of them",
+                "The route {} of target {canonical} belongs to another target already: {other}. Rename a value of one \
+                 of them",
                 route.name()
             )))
         }
         _ => Err(Error::RouteLimit(format!(
-            "Queue {} has 256 routes that are in use, so {} cannot be added for target {canonical}. Use fewer different targets. \
+            "Queue {} has 256 routes that are in use, so {} cannot be added for target {canonical}. Use fewer \
+             different targets. \
              A route ends ten minutes after its last job; queue.route(target).obliterate() ends one at once",
             base.name(),
             route.name()

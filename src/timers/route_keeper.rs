@@ -152,7 +152,8 @@ impl RouteKeeper {
             if leads_back(route, &routes) {
                 if reported.circles.insert(route.keys.name().to_owned()) {
                     failed(format!(
-                        "the fallbacks of route {} and of others lead in a circle: its jobs stay. Give one of them the fallback \"base\"",
+                        "the fallbacks of route {} and of others lead in a circle: its jobs stay. Give one of them \
+                         the fallback \"base\"",
                         route.keys.name()
                     ));
                 }

@@ -59,6 +59,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         write(rule)
         say(
-            f"Replace {PASSWORD}, and pipe it into redis-cli as an administrator, for each server: Redis does not copy users."
+            f"Replace {PASSWORD}, and pipe it into redis-cli as an administrator, for each server: Redis does not copy "
+            "users."
         )
     return 0

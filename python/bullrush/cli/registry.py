@@ -88,7 +88,8 @@ def build_parser(*names: str) -> argparse.ArgumentParser:
         prog="bullrush",
         description="A job queue that speaks the BullMQ wire protocol.",
         epilog=(
-            "'bullrush COMMAND --help' shows the options and examples of a command. Redis is found by its option --url,\n"
+            "'bullrush COMMAND --help' shows the options and examples of a command. Redis is found by its option "
+            "--url,\n"
             "or by the variable BULLRUSH_URL, which keeps passwords out of the list of processes.\n\n" + EXIT_CODES
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,

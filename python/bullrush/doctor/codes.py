@@ -86,7 +86,8 @@ CODES: Final[dict[str, Code]] = {
     "BR104": Code(
         "A key of the queue has another type",
         "fault",
-        "Delete the key after a look at it: a program wrote it that does not know the queue, or a job had its name as id",
+        "Delete the key after a look at it: a program wrote it that does not know the queue, or a job had its name as "
+        "id",
     ),
     "BR105": Code(
         "There are keys of BullMQ before version 4",
@@ -103,19 +104,20 @@ CODES: Final[dict[str, Code]] = {
     "BR107": Code(
         "Jobs wait, and no worker is connected",
         "fault",
-        "Start a worker of this queue; if it is served by a worker of several queues, which is connected under the first of "
-        "them, give that one more slots",
+        "Start a worker of this queue; if it is served by a worker of several queues, which is connected under the "
+        "first of them, give that one more slots",
     ),
     "BR108": Code(
         "Workers are connected and take no jobs: they are deaf, if they are not paused",
         "fault",
-        "Restart the workers that are named if they are not paused and take jobs without a target; look at their logs first",
+        "Restart the workers that are named if they are not paused and take jobs without a target; look at their logs "
+        "first",
     ),
     "BR109": Code(
         "Several connected workers have the same name",
         "warning",
-        "Give each worker its own name, else `processedBy` does not tell which one ran a job; one of them may be the rest "
-        "of a machine that has gone",
+        "Give each worker its own name, else `processedBy` does not tell which one ran a job; one of them may be the "
+        "rest of a machine that has gone",
     ),
     "BR110": Code(
         "Active jobs have no lock: their worker died",
@@ -157,8 +159,8 @@ CODES: Final[dict[str, Code]] = {
     "BR201": Code(
         "Jobs that have not run are in no list and no set",
         "fault",
-        "Remove them with Queue.remove_orphaned_jobs(), then add again what is still wanted: no worker will ever find them, and "
-        "while they are there an add with the same id is a duplicate",
+        "Remove them with Queue.remove_orphaned_jobs(), then add again what is still wanted: no worker will ever find "
+        "them, and while they are there an add with the same id is a duplicate",
     ),
     "BR202": Code(
         "Finished jobs are in no set",

@@ -174,7 +174,8 @@ def _asked(job: JobFields, error: BaseException, classifiers: Sequence[Classifie
                 return Retry(verdict.delay)  # checks the delay
             if verdict is not None:
                 raise InvalidOptionError(
-                    f"classify or retry_if must return RETRY, FAIL, Retry(delay=...) or None, not a {_class_name(type(verdict))}"
+                    "classify or retry_if must return RETRY, FAIL, Retry(delay=...) or None, not a "
+                    f"{_class_name(type(verdict))}"
                 )
         except BaseException as broken:
             raised = _class_name(type(broken))

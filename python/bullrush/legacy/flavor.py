@@ -121,7 +121,8 @@ class LegacyBase(Handle):
         name, given = self.qualified_name, self._given_flavor
         if of_bullmq and found:
             raise LegacyQueueError(
-                f"Bull and BullMQ use queue {name} both: {shown_by}, and keys of BullMQ's exist. Stop BullMQ's programs. When none "
+                f"Bull and BullMQ use queue {name} both: {shown_by}, and keys of BullMQ's exist. Stop BullMQ's "
+                "programs. When none "
                 "of their jobs is left, delete the keys events, marker, pc, prioritized and meta of the queue"
             )
         if of_bullmq:

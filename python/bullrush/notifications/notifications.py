@@ -164,7 +164,8 @@ def _check_key(name: str, key: object, channel: str = "") -> str:
         raise InvalidOptionError(f"{name} must not end with a colon: {key!r}")
     if channel in _OF_JOBS and not all(key.partition(":")[::2]):
         raise InvalidOptionError(
-            f'{name} must be the queue and the id of a job for the channel {channel}, f"{{job.queue_name}}:{{job.id}}", not {key!r}'
+            f"{name} must be the queue and the id of a job for the channel {channel}, "
+            f'f"{{job.queue_name}}:{{job.id}}", not {key!r}'
         )
     return check_unicode(name, key)
 

@@ -91,8 +91,8 @@ def check_target(name: str, value: object) -> CoreTarget:
         raise InvalidOptionError(f"{name}.fallback must be another target")
     if target.fallback is not None and target.fallback.slug and target.fallback.implies(target):
         raise InvalidOptionError(
-            f"{name}.fallback must be wider: each worker that matches it matches the target, too, so no other worker would "
-            "take the jobs"
+            f"{name}.fallback must be wider: each worker that matches it matches the target, too, so no other worker "
+            "would take the jobs"
         )
     return target
 

@@ -180,7 +180,8 @@ def check_scheduler_id(scheduler_id: object) -> str:
         raise InvalidOptionError(f"The id of a job scheduler must be a text, not {shown(scheduler_id)}")
     if has_oldest_form(scheduler_id):
         raise InvalidOptionError(
-            f"The id of a job scheduler can have three colons at most, otherwise BullMQ reads it as an old repeatable job: {scheduler_id!r}"
+            "The id of a job scheduler can have three colons at most, otherwise BullMQ reads it as an old repeatable "
+            f"job: {scheduler_id!r}"
         )
     return scheduler_id
 

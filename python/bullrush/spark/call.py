@@ -144,7 +144,8 @@ def call(
     if failed and on_error == "raise":
         answered.unpersist()
         raise JobFailedError(
-            f"{failed:,} of {total:,} rows have no result (queue {queue}, batch id {answer.scope}); one reason: {reason}"
+            f"{failed:,} of {total:,} rows have no result (queue {queue}, batch id {answer.scope}); one reason: "
+            f"{reason}"
         )
     return answered
 

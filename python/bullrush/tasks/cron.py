@@ -96,8 +96,8 @@ async def upsert(handle: JobSchedulerCalls[Any], wanted: Mapping[str, tuple[Cron
             continue
         if stored is not None and stored[0] not in made_here:
             _log.warning(
-                "The queue %r has a job scheduler %r that no @tasks.cron made: it stays as it is, and the task does not "
-                "run by itself. Remove the scheduler, or give the task another name",
+                "The queue %r has a job scheduler %r that no @tasks.cron made: it stays as it is, and the task does "
+                "not run by itself. Remove the scheduler, or give the task another name",
                 handle.name,
                 task,
             )

@@ -65,8 +65,8 @@ def Depends(provider: Callable[..., Any], *, scope: Scope = "job") -> Any:  # no
     if inspect.isgeneratorfunction(provider) or inspect.isasyncgenfunction(provider):
         decorator = "contextmanager" if inspect.isgeneratorfunction(provider) else "asynccontextmanager"
         raise InvalidOptionError(
-            f"{provider!r} is a generator: put @contextlib.{decorator} above it, so that what follows its yield runs at "
-            "the end"
+            f"{provider!r} is a generator: put @contextlib.{decorator} above it, so that what follows its yield runs "
+            "at the end"
         )
     needs = {}
     for parameter in _parameters(provider):

@@ -187,8 +187,8 @@ def check_job_id(job_id: object) -> str:
 
 def _integer_id(job_id: int | str) -> str:
     return (
-        "Custom Id cannot be integers: job_id must be a str that is not a whole number, since the queue numbers its other "
-        f"jobs. Add a prefix, such as 'order-{job_id}'"
+        "Custom Id cannot be integers: job_id must be a str that is not a whole number, since the queue numbers its "
+        f"other jobs. Add a prefix, such as 'order-{job_id}'"
     )
 
 

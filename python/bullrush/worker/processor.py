@@ -230,7 +230,8 @@ class Processor(Generic[JobT]):
 
     def _log_dropped(self, record: JobRecord) -> None:
         _log.warning(
-            "Job %s ended after the worker's deadline to close: its result is dropped and another worker will run it again",
+            "Job %s ended after the worker's deadline to close: its result is dropped and another worker will run it "
+            "again",
             self._worker._shown_job(record.id, record.queue_name),
             extra={"job_id": record.id, "queue": record.queue_name},
         )

@@ -64,8 +64,8 @@ class Reporter:
 
     def _route_unmatched(self, event: WorkerEvent) -> None:
         self._log(
-            "No worker takes the jobs of route %r: %s wait, the oldest for %s s. Start a worker whose profile matches, or "
-            "give the target a fallback",
+            "No worker takes the jobs of route %r: %s wait, the oldest for %s s. Start a worker whose profile matches, "
+            "or give the target a fallback",
             event.queue,
             event.count,
             event.age // 1000,

@@ -40,9 +40,9 @@ pub struct Plan {
 }
 
 /// Every column, for the error about an unknown one.
-const COLUMNS: &str = "jobId, name, state, data, opts, timestamp, processedOn, finishedOn, delay, priority, attemptsMade, \
-                       attemptsStarted, stalledCounter, processedBy, returnvalue, failedReason, parentKey, result, error, \
-                       attempts, ms, _corrupt";
+const COLUMNS: &str = "jobId, name, state, data, opts, timestamp, processedOn, finishedOn, delay, priority, \
+                       attemptsMade, attemptsStarted, stalledCounter, processedBy, returnvalue, failedReason, \
+                       parentKey, result, error, attempts, ms, _corrupt";
 
 impl Plan {
     /// `returns` are columns that are read from the object in `returnvalue`; they follow those of `schema`.

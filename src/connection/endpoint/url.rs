@@ -86,8 +86,8 @@ impl<'a> Url<'a> {
             _ => {
                 return Err(
                     "the Redis URL must start with redis://, rediss:// or unix://; embedded:// starts a server. \
-                            For Sentinel and Cluster it starts with redis+sentinel:// or redis+cluster://, with TLS \
-                            rediss+sentinel:// or rediss+cluster://; valkey:// is the same as redis://"
+                     For Sentinel and Cluster it starts with redis+sentinel:// or redis+cluster://, with TLS \
+                     rediss+sentinel:// or rediss+cluster://; valkey:// is the same as redis://"
                         .into(),
                 );
             }
@@ -130,7 +130,8 @@ impl<'a> Url<'a> {
         let scheme = self.scheme;
         if self.query.contains('@') || self.fragment.is_some_and(|fragment| fragment.contains('@')) {
             return Err(format!(
-                "the {scheme}:// URL has a ? or # in its password: write them as %3F and %23, as urllib.parse.quote does"
+                "the {scheme}:// URL has a ? or # in its password: write them as %3F and %23, as urllib.parse.quote \
+                 does"
             ));
         }
         if self.is_secure && self.fragment.is_some_and(|fragment| fragment == "insecure") {
@@ -144,8 +145,8 @@ impl<'a> Url<'a> {
         // A login before each host, or a password: it cannot be told.
         if self.kind != Kind::Unix && login.split_once('@').is_some_and(|(_, rest)| rest.contains(',')) {
             return Err(format!(
-                "user and password stand once in a {scheme}:// URL, before all hosts: user:password@host,host2. A password with @ and , \
-                 has %40 and %2C instead"
+                "user and password stand once in a {scheme}:// URL, before all hosts: user:password@host,host2. A \
+                 password with @ and , has %40 and %2C instead"
             ));
         }
         if self.kind == Kind::Server && hosts.contains(',') {
@@ -170,7 +171,8 @@ impl<'a> Url<'a> {
             Kind::Unix => "A unix:// URL takes user, pass and db".to_owned(),
             Kind::Server => format!("User and password stand before the host ({scheme}://user:password@host:port/db)"),
             Kind::Sentinel => format!(
-                "User and password of Redis stand before the hosts ({scheme}://user:password@host:26379,host2:26379/service), those of \
+                "User and password of Redis stand before the hosts \
+                 ({scheme}://user:password@host:26379,host2:26379/service), those of \
                  the Sentinels in sentinel_username= and sentinel_password="
             ),
             Kind::Cluster => {
@@ -224,22 +226,23 @@ impl<'a> Url<'a> {
         match one.into_connection_info() {
             Ok(info) => Ok(info),
             Err(_) if self.kind == Kind::Server && has_database_name(self.place) => Err(format!(
-                "the path of a {scheme}:// URL is the number of a database, such as {scheme}://host:6379/0; Redis has no names \
-                 of databases. To keep queues apart by a name use prefix="
+                "the path of a {scheme}:// URL is the number of a database, such as {scheme}://host:6379/0; Redis has \
+                 no names of databases. To keep queues apart by a name use prefix="
             )),
             Err(_) if self.kind != Kind::Unix && !has_hosts(self.place) => Err(format!(
-                "a host is missing in the {scheme}:// URL: it stands before the port and the path, such as {scheme}://host:6379"
+                "a host is missing in the {scheme}:// URL: it stands before the port and the path, such as \
+                 {scheme}://host:6379"
             )),
             Err(_) if self.kind != Kind::Unix && !has_ports(self.place) => Err(format!(
-                "the port of a {scheme}:// URL is a number up to 65535, such as {scheme}://host:6379. A password stands before an @, \
-                 with its special characters as urllib.parse.quote(password, safe=\"\") writes them"
+                "the port of a {scheme}:// URL is a number up to 65535, such as {scheme}://host:6379. A password \
+                 stands before an @, with its special characters as urllib.parse.quote(password, safe=\"\") writes them"
             )),
             Err(_) if self.kind == Kind::Unix => {
                 Err("a unix:// URL is the path of a socket and perhaps a database: unix:///run/redis.sock?db=0".into())
             }
             Err(_) => Err(format!(
-                "the {scheme}:// URL cannot be used: it looks like {scheme}://user:password@host:6379, and an IPv6 address stands in \
-                 brackets, [::1]"
+                "the {scheme}:// URL cannot be used: it looks like {scheme}://user:password@host:6379, and an IPv6 \
+                 address stands in brackets, [::1]"
             )),
         }
     }
@@ -254,8 +257,8 @@ impl<'a> Url<'a> {
         };
         if !is_name(service) || !db.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(format!(
-                "the path of a {0}:// URL is the name by which the Sentinels know the master, and perhaps the number of a database, \
-                 such as {0}://host:26379,host2:26379/mymaster/0",
+                "the path of a {0}:// URL is the name by which the Sentinels know the master, and perhaps the number \
+                 of a database, such as {0}://host:26379,host2:26379/mymaster/0",
                 self.scheme
             ));
         }
@@ -359,7 +362,7 @@ fn secured(scheme: &str) -> String {
 
 fn unchecked(scheme: &str, what: &str) -> String {
     format!(
-        "{scheme}:// without certificate checks ({what}) is not supported: name the authority of the server by ssl_ca_certs=FILE; \
-         if only the name is another, add ssl_check_hostname=false"
+        "{scheme}:// without certificate checks ({what}) is not supported: name the authority of the server by \
+         ssl_ca_certs=FILE; if only the name is another, add ssl_check_hostname=false"
     )
 }

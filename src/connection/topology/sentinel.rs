@@ -75,7 +75,8 @@ impl Sentinel {
         let mut texts = match reply {
             Value::Nil => {
                 return Err(ConnectError::Fatal(Error::ConnectionLost(format!(
-                    "the Sentinel at {sentinel} knows no master {}: the path of the URL is the name in its setting `sentinel monitor`",
+                    "the Sentinel at {sentinel} knows no master {}: the path of the URL is the name in its setting \
+                     `sentinel monitor`",
                     self.service
                 ))));
             }

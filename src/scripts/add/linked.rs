@@ -213,7 +213,8 @@ impl LinkedCall {
         }
         let queues: Vec<&str> = self.queues.iter().map(|queue| queue.trim_end_matches(':')).collect();
         Err(Error::QueueName(format!(
-            "Redis runs as a cluster, so parents and children must share a hash tag: use one prefix such as \"{{bull}}\" for {}",
+            "Redis runs as a cluster, so parents and children must share a hash tag: use one prefix such as \
+             \"{{bull}}\" for {}",
             queues.join(", ")
         )))
     }

@@ -65,10 +65,11 @@ def figures(run: Run) -> str:
         rows.append(f"| {title} | {one['acknowledged']:,} | {one['lost']:,} | {one['pause']:.1f} s |")
     given, versions = run.given, run.versions
     how = " ".join(f"{name.upper()}={given[name]}" for name in ("failovers", "rate", "seed"))
+    each, used = f"{given['rate']:,} jobs per", f"bullrush {versions['bullrush']}, Redis {versions['Redis']}"
     rows += [
         "",
-        f"{given['failovers']} times `SENTINEL FAILOVER` on one machine, while both producers add {given['rate']:,} jobs per",
-        f"second each: `make failovers {how}`. {run.at[:10]}, bullrush {versions['bullrush']}, Redis {versions['Redis']}.",
+        f"{given['failovers']} times `SENTINEL FAILOVER` on one machine, while both producers add {each}",
+        f"second each: `make failovers {how}`. {run.at[:10]}, {used}.",
     ]
     return "\n".join(rows) + "\n"
 

@@ -100,7 +100,8 @@ def one_round(plan: RoundPlan, given: argparse.Namespace) -> int:
     found = round.run()
     seconds = time.monotonic() - began
     print(
-        f"{plan.title}{' with users' if plan.users else ''} seed {plan.seed}: {sum(found.faults.values())} faults, {found.jobs} jobs, {found.runs} runs, "
+        f"{plan.title}{' with users' if plan.users else ''} seed {plan.seed}: {sum(found.faults.values())} faults, "
+        f"{found.jobs} jobs, {found.runs} runs, "
         f"{found.repeated} repeated, {found.lost} lost, {len(found.violations)} violations, {seconds:.0f} s",
         flush=True,
     )

@@ -77,8 +77,8 @@ def _for_route(tested: QueueUnderTest) -> str:
     if base is None:
         return ""
     return (
-        f"Start a worker of {base} whose profile (--profile) matches this route, as `bullrush routes {base}` shows it, or give "
-        "the route a fallback: other workers do not take these jobs"
+        f"Start a worker of {base} whose profile (--profile) matches this route, as `bullrush routes {base}` shows it, "
+        "or give the route a fallback: other workers do not take these jobs"
     )
 
 

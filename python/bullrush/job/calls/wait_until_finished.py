@@ -71,8 +71,9 @@ class JobResultWait(JobFields):
                         moved = ", or the fallback of its route moved it" if route_base(self.queue_name) else ""
                         raise from_code(
                             -1,
-                            f"Missing key for job {self.queue_qualified_name}:{self.id}. isFinished: the job does not exist. "
-                            f"It was removed, or remove_on_complete or remove_on_fail removed it when it finished{moved}",
+                            f"Missing key for job {self.queue_qualified_name}:{self.id}. isFinished: the job does not "
+                            "exist. It was removed, or remove_on_complete or remove_on_fail removed it when it "
+                            f"finished{moved}",
                         )
                 if end is not None:
                     return self._result(*end)
@@ -109,7 +110,8 @@ class JobResultWait(JobFields):
         """Return the error of a wait whose time is over."""
         quiet = via == "notify" and not self.opts.get("wake")
         return JobWaitTimeoutError(
-            f"Job wait {self.name} timed out before finishing, no finish notification arrived after {limit}ms (id={self.id})"
+            f"Job wait {self.name} timed out before finishing, no finish notification arrived after {limit}ms "
+            f"(id={self.id})"
             + (". The job has no option wake=True, so nobody publishes its end for via='notify'" if quiet else ""),
             await reply(self._source.core.get_state(self.id)),
         )

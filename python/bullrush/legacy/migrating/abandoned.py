@@ -86,6 +86,6 @@ class Abandoned:
 
     def _refusal(self, id: str, what: str) -> LegacyQueueError:
         return LegacyQueueError(
-            f"job {id} of queue {self._source} {what}, so a worker of Bull still runs: stop it, or leave out legacy_workers_stopped. "
-            "Nothing active was moved"
+            f"job {id} of queue {self._source} {what}, so a worker of Bull still runs: stop it, or leave out "
+            "legacy_workers_stopped. Nothing active was moved"
         )

@@ -184,7 +184,8 @@ class LegacyMigrating(LegacyBase):
             [answer] = await reply(self.core.legacy_calls("cleanup", [[_CLEANED]]))
             if isinstance(answer, bytes):
                 raise LegacyQueueError(
-                    f"queue {self.qualified_name} has entries in {answer.decode()} still: see verify(), and run the migration again"
+                    f"queue {self.qualified_name} has entries in {answer.decode()} still: see verify(), and run the "
+                    "migration again"
                 )
             deleted += answer[0]
             more = answer[1]
@@ -206,7 +207,8 @@ class LegacyMigrating(LegacyBase):
         [answer] = await reply(target.core.legacy_calls("open_migration", [call]))
         if answer == -1:
             raise LegacyQueueError(
-                f"queue {target.qualified_name} has jobs: take an empty one, or say merge=True (ids become l-<id> then). Nothing was moved"
+                f"queue {target.qualified_name} has jobs: take an empty one, or say merge=True (ids become l-<id> "
+                "then). Nothing was moved"
             )
         if await survey.is_paused() and not await reply(target.core.is_paused()):
             await reply(target.core.pause())
@@ -226,8 +228,8 @@ class LegacyMigrating(LegacyBase):
             [[cursor, found]] = await reply(target.core.commands([["HSCAN", key, cursor, "COUNT", _SCANNED]]))
             if any(decoded_object(stored).get("from") == source for stored in found[1::2]):
                 raise LegacyQueueError(
-                    f"jobs of queue {self.qualified_name} have not ended in queue {target.qualified_name}, and callers may wait for "
-                    "them here: run the bridge with mirror=True until they have ended. Nothing was deleted"
+                    f"jobs of queue {self.qualified_name} have not ended in queue {target.qualified_name}, and callers "
+                    "may wait for them here: run the bridge with mirror=True until they have ended. Nothing was deleted"
                 )
             if int(cursor) == 0:
                 return

@@ -65,7 +65,8 @@ def check_target(to: object, name: str, base: tuple[str, str]) -> QueueCalls[Any
         raise InvalidOptionError(f"to must be a bullrush.Queue or bullrush.aio.Queue, not {to!r}")
     if to.qualified_name == name and place(to._url) == base:
         raise InvalidOptionError(
-            f"to is the queue of Bull itself: jobs move to another name or prefix, such as Queue({to.name!r}, prefix='bullmq')"
+            f"to is the queue of Bull itself: jobs move to another name or prefix, such as Queue({to.name!r}, "
+            "prefix='bullmq')"
         )
     return to
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _FIELDS: Final = (*FIELDS, *DROPPED)
 _LOCKED: Final = "a worker of Bull runs it: run again when it has finished"
 _UNLOCKED: Final = (
-    "it is active without a lock: its worker has died, or is about to lock it. When all workers of Bull are stopped, run again with "
-    "legacy_workers_stopped"
+    "it is active without a lock: its worker has died, or is about to lock it. When all workers of Bull are stopped, "
+    "run again with legacy_workers_stopped"
 )
 _CLAIMED: Final = "a migrator has claimed it and has not finished: run again"
 #: Keys of Bull that have nothing to become.

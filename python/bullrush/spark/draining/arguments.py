@@ -90,7 +90,7 @@ def check_results_stay(options: Mapping[str, Any]) -> None:
         counts = (rule.get("count"), rule.get("age")) if isinstance(rule, Mapping) else (rule,)
         if rule is True or any(count == 0 and count is not False for count in counts):
             raise InvalidOptionError(
-                f"{name}={rule!r} removes each job when it finishes, and the results of a drain are read from the jobs. "
-                "Keep the jobs for as long as you read the results, such as {'age': 86400} (seconds), "
+                f"{name}={rule!r} removes each job when it finishes, and the results of a drain are read from the "
+                "jobs. Keep the jobs for as long as you read the results, such as {'age': 86400} (seconds), "
                 "or give results='tasks' to take the results from the tasks"
             )

@@ -52,8 +52,8 @@ class Rounds:
         except Exception as error:  # of Spark, about its tasks
             run = self.worker.run
             raise DrainError(
-                f"the tasks of run {run} on queue {self.worker.address.name!r} failed: {root_cause(error)}. The jobs that "
-                f"it finished are in Redis: read_jobs(..., processed_by={run!r})",
+                f"the tasks of run {run} on queue {self.worker.address.name!r} failed: {root_cause(error)}. The jobs "
+                f"that it finished are in Redis: read_jobs(..., processed_by={run!r})",
                 run,
             ) from error
 
@@ -109,8 +109,8 @@ class Rounds:
         if held := ask(self.spark, address, still_held, run, self.worker.has_routes):
             more = f" and {len(held) - _NAMED:,} more" if len(held) > _NAMED else ""
             _log.warning(
-                "drain of %s, run %s: jobs were still active when max_seconds was over: %s%s. They go back to the queue "
-                "when their locks have expired",
+                "drain of %s, run %s: jobs were still active when max_seconds was over: %s%s. They go back to the "
+                "queue when their locks have expired",
                 address.name,
                 run,
                 ", ".join(held[:_NAMED]),

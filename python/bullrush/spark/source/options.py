@@ -61,8 +61,8 @@ _USE_WORDS: Final[dict[Use, str]] = {
 }
 #: Spark gives the options of a table in its catalog to no Python data source.
 _NO_TABLES: Final = (
-    "Spark loses the options of CREATE TABLE for a Python data source: write CREATE TEMPORARY VIEW name (columns) USING "
-    "bullmq OPTIONS (url '...', queue '...') instead"
+    "Spark loses the options of CREATE TABLE for a Python data source: write CREATE TEMPORARY VIEW name (columns) "
+    "USING bullmq OPTIONS (url '...', queue '...') instead"
 )
 #: What Spark itself puts among the options.
 _OF_SPARK: Final = frozenset({"path", "checkpointlocation"})

@@ -45,7 +45,8 @@ def check_schema(options: WriteOptions, schema: StructType) -> None:
     for column in schema.names:  # Spark hands over all of them, also those that are in no job
         if is_months(schema[column].dataType):
             raise InvalidOptionError(
-                f"column {column!r} is an interval of years and months, which Spark cannot hand over: cast it to a string"
+                f"column {column!r} is an interval of years and months, which Spark cannot hand over: cast it to a "
+                "string"
             )
     RowOptions.of(_job_options(options), options.address.name)
 
@@ -81,8 +82,8 @@ def _how_to_go_on(error: BullrushError, batch_id: str) -> str:
     wrong = isinstance(error, InvalidOptionError)
     first = "correct the rows, or leave wrong ones out with onInvalidRow='skip', and " if wrong else ""
     return (
-        f"\nSome rows may be in the queue already. The batchId is {batch_id!r}. To go on, {first}write again with option "
-        "batchId set to it."
+        f"\nSome rows may be in the queue already. The batchId is {batch_id!r}. To go on, {first}write again with "
+        "option batchId set to it."
     )
 
 

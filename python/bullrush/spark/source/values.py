@@ -84,7 +84,8 @@ def moment(name: str, given: str) -> int:
         found = datetime.min
     if found.tzinfo is None:
         raise InvalidOptionError(
-            f"option {name!r} must be ms since 1970 or a time with its zone such as '2024-05-01T12:30:00Z', not {given!r}"
+            f"option {name!r} must be ms since 1970 or a time with its zone such as '2024-05-01T12:30:00Z', not "
+            f"{given!r}"
         )
     return round(found.astimezone(timezone.utc).timestamp() * 1000)
 

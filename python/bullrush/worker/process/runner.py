@@ -61,7 +61,8 @@ def _check_importable(function: Callable[..., Any]) -> None:
         pickle.dumps(function)
     except Exception as error:
         raise InvalidOptionError(
-            f"isolation='process' needs a handler that can be imported by name: define it at the top of a module ({error})"
+            "isolation='process' needs a handler that can be imported by name: define it at the top of a module "
+            f"({error})"
         ) from None
 
 

@@ -44,7 +44,8 @@ class Sentinel(Topology):
         folder.mkdir()
         config = folder / "sentinel.conf"
         config.write_text(
-            f"port {port}\nbind 127.0.0.1\ndir {folder}\nsentinel monitor {MASTER} 127.0.0.1 {port_of(self.relays['server-0'])} 2\n"
+            f"port {port}\nbind 127.0.0.1\ndir {folder}\nsentinel monitor {MASTER} 127.0.0.1 "
+            f"{port_of(self.relays['server-0'])} 2\n"
             f"sentinel down-after-milliseconds {MASTER} {DOWN_AFTER}\nsentinel failover-timeout {MASTER} 5000\n"
             f"sentinel parallel-syncs {MASTER} 2\n"
         )

@@ -162,8 +162,8 @@ def check_queue(offset: Offset, address: Address) -> None:
     """
     if (of := offset.get("queue", address.qualified_name)) != address.qualified_name:
         raise DataSourceError(
-            f"the checkpoint is one of the queue {of!r}, and the query reads {address.qualified_name!r}: give each query "
-            "a checkpointLocation of its own"
+            f"the checkpoint is one of the queue {of!r}, and the query reads {address.qualified_name!r}: give each "
+            "query a checkpointLocation of its own"
         )
 
 
