@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::error::Error;
-use crate::lock::Mutex;
+use crate::mutex::Mutex;
 
 /// An error that did not occur for this long is over: the next one is reported again.
 const OVER: Duration = Duration::from_secs(300);

@@ -3,7 +3,7 @@
 pub mod error_codes;
 pub mod error;
 pub mod clock;
-pub mod lock;
+pub mod mutex;
 pub mod error_once;
 pub mod heartbeat;
 pub mod spin_wait;

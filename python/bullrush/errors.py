@@ -346,6 +346,6 @@ class WaitingChildrenError(BullrushError):
 
 
 class RateLimitError(BullrushError):
-    """Raised by a handler after `Queue.rate_limit` or `Worker.rate_limit`: the job runs again when the limit is over."""
+    """Raised by a handler after `Queue.rate_limit` or `Worker.rate_limit`: the job runs again after the limit."""
 
     default_message = "bullmq:rateLimitExceeded"

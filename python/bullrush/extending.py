@@ -95,7 +95,7 @@ from bullrush.scheduler.options import check_repeat, check_scheduler_id, check_t
 from bullrush.scheduler.scheduler import JobSchedulerCalls, SchedulerCalls, read_scheduler
 
 # Workers, their metrics and the end of their process.
-from bullrush.worker.calls import RunCalls, has_left_jobs
+from bullrush.worker.run_calls import RunCalls, has_left_jobs
 from bullrush.worker.handlers.dispatch import PostponedError, UNKNOWN_DELAY
 from bullrush.worker.handlers.signature import is_async
 from bullrush.worker.lanes.lane import Lane

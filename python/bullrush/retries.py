@@ -1,4 +1,7 @@
-"""What a classifier says about an exception: try again, try again after a delay, or fail for good."""
+"""What a classifier says about an exception: try again, try again after a delay, or fail for good.
+
+Who asks it: `bullrush.job.failure.decide_retry`.
+"""
 
 from __future__ import annotations
 

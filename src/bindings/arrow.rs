@@ -13,7 +13,7 @@ use pyo3::types::{PyBytes, PyCapsule, PyList, PyTuple};
 
 use super::errors::to_py_err;
 use bullrush::error::Error;
-use bullrush::lock::Mutex;
+use bullrush::mutex::Mutex;
 use bullrush_arrow::{self, AutoIds, Batches, RowPlan, Rows};
 
 /// The automatic ids of one partition, shared by all its batches.

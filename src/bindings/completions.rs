@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 
-use bullrush::lock::Mutex;
+use bullrush::mutex::Mutex;
 use bullrush::wakeup::Wakeup;
 
 pub struct Ready {

@@ -15,7 +15,7 @@ use super::pending::Pending;
 use super::runtime::{Core, OwnedByProcess};
 use bullrush::connection::{Endpoint, First, Inbox, Listening, Retry};
 use bullrush::error::Error;
-use bullrush::lock::Mutex;
+use bullrush::mutex::Mutex;
 use bullrush::protocol::{reply, Channel};
 
 /// Some listeners of one process, with the inbox that they share.

@@ -14,7 +14,7 @@ use super::errors::to_py_err;
 use super::output::Output;
 use super::runtime::{Core, OwnedByProcess};
 use bullrush::error::Result;
-use bullrush::lock::{Condvar, Mutex};
+use bullrush::mutex::{Condvar, Mutex};
 
 /// How often a waiting thread looks for signals.
 const SIGNAL_CHECK: Duration = Duration::from_millis(100);

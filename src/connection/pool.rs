@@ -8,7 +8,7 @@ use super::link::WeakLink;
 use super::setup::HotScript;
 use super::subscriber::WeakSubscriber;
 use super::{Endpoint, Link, LinkOptions, Subscriber};
-use crate::lock::Mutex;
+use crate::mutex::Mutex;
 
 /// How long an unused connection stays open. A new connection costs as much as ten calls or more, and programs such as
 /// web servers make and close a handle per request.

@@ -14,7 +14,7 @@ use super::socket::{self, Address, EndableStream, Meter, WriteEnd};
 use super::wire::{NoReply, Wire};
 use super::{fault, Endpoint, ServerInfo};
 use crate::error::Error;
-use crate::lock::Mutex;
+use crate::mutex::Mutex;
 use crate::protocol::reply;
 
 /// A connection may become half open while it is made, too.

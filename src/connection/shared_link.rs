@@ -12,7 +12,7 @@ use super::ending::Ending;
 use super::wire::Wire;
 use super::{Endpoint, LinkOptions, LinkState, ServerInfo};
 use crate::error::{Error, Result};
-use crate::lock::Mutex;
+use crate::mutex::Mutex;
 
 /// How long calls in flight may take when the link leaves a server that refuses writes.
 const TIME_FOR_REPLIES: Duration = Duration::from_secs(2);

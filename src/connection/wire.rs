@@ -18,7 +18,7 @@ use super::proof::{Proof, Proofs, Verdict};
 use super::socket::{Address, Meter, WriteEnd};
 use super::topology::Located;
 use super::{Proven, ServerInfo};
-use crate::lock::Mutex;
+use crate::mutex::Mutex;
 
 /// The SHA-1 of no script: to ask for it changes nothing, and is refused at once.
 const NO_SCRIPT: &str = "0000000000000000000000000000000000000000";

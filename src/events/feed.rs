@@ -13,7 +13,7 @@ use super::recent::JobEnd;
 use super::state::{send_to_all, Message, Sender, State};
 use crate::error::{Error, Result};
 use crate::error_once::ErrorOnce;
-use crate::lock::Mutex;
+use crate::mutex::Mutex;
 
 /// Pause after an error that a new connection does not solve.
 const PAUSE_AFTER_ERROR: Duration = Duration::from_secs(5);

@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, Semaphore};
 use super::feed::Feed;
 use super::reader::Entry;
 use super::state::{Listener, Message, Sender};
-use crate::lock::Mutex;
+use crate::mutex::Mutex;
 
 /// How many events a listener may be behind. Those who wait for a job get its end all the same.
 const MAX_BEHIND: usize = 1_000;

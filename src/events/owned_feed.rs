@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 
 use super::feed::Feed;
 use crate::connection::Endpoint;
-use crate::lock::Mutex;
+use crate::mutex::Mutex;
 use crate::protocol::Keys;
 
 pub struct OwnedFeed {

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::durability::{durably, Durability};
 use crate::connection::Link;
 use crate::error::{Error, Result};
-use crate::lock::Mutex;
+use crate::mutex::Mutex;
 use crate::protocol::batch::{MAX_BYTES, MAX_JOBS};
 use crate::protocol::{JobBatch, Keys, NewJob};
 use crate::scripts::add::{add_jobs, AddedRun};

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::connection::Link;
 use crate::error::{Error, Result};
-use crate::lock::Mutex;
+use crate::mutex::Mutex;
 use crate::protocol::keys::hash_tag;
 use crate::protocol::route::{NewFallback, Target};
 use crate::protocol::Keys;

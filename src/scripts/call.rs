@@ -161,7 +161,8 @@ impl Call {
     }
 }
 
-pub(super) fn is_missing_script(error: &Error) -> bool {
+/// Whether Redis does not have the script: NOSCRIPT.
+pub(super) fn is_noscript(error: &Error) -> bool {
     matches!(error, Error::Server { code, .. } if error_codes::of(code).class == Class::Reload)
 }
 
@@ -203,12 +204,12 @@ pub(super) async fn eval_unjudged<T>(
     link.believe(retry, result)
 }
 
-/// As [`eval`]; returns the reply as it is, but for the number.
+/// As [`eval`]; returns the reply as it is, but for the number. On NOSCRIPT it loads the script and calls it again.
 pub(super) async fn run(link: &Link, call: &Call, retry: Retry) -> Result<Value> {
     let cmd = call.for_link(link);
     let mut reply = link.call_proven(&*cmd, retry, call.proof(), &call.sent).await;
     for _ in 0..MAX_LOADS {
-        if !reply.as_ref().is_err_and(is_missing_script) {
+        if !reply.as_ref().is_err_and(is_noscript) {
             break;
         }
         let mut replies = link.pipeline_again(&[&call.load(), &*cmd], retry, &call.sent).await?;
@@ -227,7 +228,7 @@ pub async fn eval_all(link: &Link, calls: &[Call], retry: Retry) -> Result<Vec<R
     let cmds: Vec<Cow<'_, Cmd>> = calls.iter().map(|call| call.for_link(link)).collect();
     let mut replies = link.pipeline(&cmds, retry).await?;
     for _ in 0..MAX_LOADS {
-        let is_missing = |at: &usize| replies[*at].as_ref().is_err_and(is_missing_script);
+        let is_missing = |at: &usize| replies[*at].as_ref().is_err_and(is_noscript);
         let missing: Vec<usize> = (0..replies.len()).filter(is_missing).collect();
         let Some(first) = missing.first() else { break };
         let load = calls[*first].load();

@@ -2,7 +2,7 @@
 
 use redis::{Cmd, Value};
 
-use super::call::{eval_unjudged, is_missing_script, run};
+use super::call::{eval_unjudged, is_noscript, run};
 use super::oom_wait::{wait_for_memory, OomWait};
 use super::{eval, eval_all, lua, Call};
 use crate::connection::{Link, Retry};
@@ -134,9 +134,9 @@ async fn eval_with_hint<T>(
     let mut replies = link.pipeline_again(&[&*cmd, &*provide, &hint.publish], retry, &call.sent).await?.into_iter();
     let mut reply = replies.next().unwrap_or(Err(Error::Closed)).and_then(|reply| call.proven(reply));
     let replies: Vec<Result<Value>> = replies.collect();
-    log_failures(replies.iter().filter(|reply| !reply.as_ref().is_err_and(is_missing_script)));
-    let provides = !replies.first().is_some_and(|provided| provided.as_ref().is_err_and(is_missing_script));
-    let too_early = reply.as_ref().is_err_and(is_missing_script);
+    log_failures(replies.iter().filter(|reply| !reply.as_ref().is_err_and(is_noscript)));
+    let provides = !replies.first().is_some_and(|provided| provided.as_ref().is_err_and(is_noscript));
+    let too_early = reply.as_ref().is_err_and(is_noscript);
     if too_early {
         reply = run(link, call, retry).await;
     }

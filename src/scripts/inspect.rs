@@ -1,6 +1,6 @@
 //! Getters: `lua/inspect`.
 
-use super::call::is_missing_script;
+use super::call::is_noscript;
 use super::{eval, eval_all, flag, lua, Call};
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
@@ -82,7 +82,7 @@ pub async fn find_missing_rights(link: &Link, keys: &Keys, commands: &[&str]) ->
     // Few servers have it: it runs once per worker.
     let mut replies = link.pipeline(&[&call.load(), &*call.for_link(link)], Retry::Safe).await?.into_iter();
     match (replies.next(), replies.next()) {
-        (Some(Err(refusal)), Some(Err(error))) if is_missing_script(&error) => Err(refusal),
+        (Some(Err(refusal)), Some(Err(error))) if is_noscript(&error) => Err(refusal),
         (_, reply) => reply::texts(reply.unwrap_or(Err(Error::Closed))?),
     }
 }

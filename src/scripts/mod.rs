@@ -1,4 +1,4 @@
-//! EVALSHA with reload on NOSCRIPT, and one typed function per Lua file, of the same name.
+//! One typed function per Lua file, of the same name. How a script is called, and loaded on NOSCRIPT: `call.rs`.
 
 pub mod add;
 mod call;

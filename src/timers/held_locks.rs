@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::lock::Mutex;
+use crate::mutex::Mutex;
 
 /// How a worker learned that a lock is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use crate::clock::now_ms;
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
 use crate::error_once::ErrorOnce;
-use crate::lock::Mutex;
+use crate::mutex::Mutex;
 use crate::protocol::{reply, Keys};
 use crate::queue::routes::{fall_back, leads_back, retire, revive, route_status, Rerouted, RouteStatus, BATCH};
 use crate::timers::stalled_checker::{self, StalledRule};

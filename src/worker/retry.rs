@@ -1,4 +1,5 @@
-//! Decides whether a failed job is tried again.
+//! Decides whether a failed job is tried again, and when: by its attempts and its backoff. What its exception means is
+//! asked before: `python/bullrush/job/failure.py::decide_retry`.
 
 use super::outcome::Failure;
 use crate::protocol::backoff::Delay;

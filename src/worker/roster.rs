@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use super::lanes::Lane;
 use super::state::WorkerState;
 use crate::connection::{Endpoint, Link, ServerInfo, WeakLink};
-use crate::lock::Mutex;
+use crate::mutex::Mutex;
 use crate::protocol::Keys;
 
 #[derive(Default)]

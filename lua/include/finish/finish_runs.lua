@@ -2,7 +2,8 @@
 --- @include leave_active_batch
 --- @include max_len_events
 --- @include remove_job_keys
--- Finishes the jobs of all runs of move_to_finished, one after another. See read_runs for what is in `batch`.
+-- Completes jobs, or fails them for good: those of all runs of move_to_finished, one after another. `run.set_key` is
+-- `completed` or `failed`. See read_runs for what is in `batch`.
 local function finish_runs(P, batch, ARGV)
   --- @include check_job
   --- @include record_job

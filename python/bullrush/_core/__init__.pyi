@@ -99,4 +99,4 @@ def script_sources() -> dict[str, tuple[str, str]]:
     """Return every Lua script as ``{"family/name": (source, sha1)}``, exactly as it is sent to Redis."""
 
 def script_contracts() -> dict[str, str]:
-    """Return what each script does, takes and returns: the comment at the top of its file, as ``{"family/name": text}``."""
+    """Return what each script does, takes and returns, the top comment of its file: ``{"family/name": text}``."""

@@ -17,7 +17,10 @@ class AutoIds:
 
 @final
 class CoreReader:
-    """Reads jobs of a queue as the columns of one schema (``__arrow_c_schema__``). ``returns``: columns from ``returnvalue``."""
+    """Reads jobs of a queue as the columns of one schema (``__arrow_c_schema__``).
+
+    ``returns``: the columns that come from ``returnvalue``.
+    """
 
     def __new__(cls, queue: CoreQueue, schema: object, returns: object | None, skip_removed: bool) -> CoreReader: ...
     def run(self, run: str, start: int, stop: int | None) -> CoreReading: ...

@@ -11,7 +11,7 @@ class CoreEvents:
     def __new__(
         cls, url: str, prefix: str, name: str, *, last_event_id: str | None, blocking_timeout: int
     ) -> CoreEvents:
-        """``last_event_id`` None: the end of the stream when it first connects. ``blocking_timeout``: ms of one wait."""
+        """``last_event_id`` None: the end of the stream at the first connect. ``blocking_timeout``: ms of one wait."""
     def start(self) -> None:
         """Connect and find where to begin. Entries are read only while somebody listens or waits."""
     def ready(self, timeout_ms: int) -> Pending[None]:

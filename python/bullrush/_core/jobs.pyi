@@ -52,7 +52,7 @@ class NewJobs:
     """
 
     def __new__(cls, check: Callable[[object, Any], tuple[str, bytes]], timestamp: int) -> NewJobs:
-        """``check`` checks a name and encodes data that the core does not take at once; ``timestamp``: the time of the add."""
+        """``check`` checks a name, and encodes data that the core does not take; ``timestamp``: the time of the add."""
     def add(
         self, name: object, data: object, options: tuple[CompiledOptions, str | None], node: FlowNode | None = None
     ) -> None:

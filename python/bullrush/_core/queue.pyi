@@ -43,8 +43,10 @@ class CoreQueue:
         used, the route is registered (`RouteLimitError`, `RouteCollisionError`).
         """
     def add_jobs(self, jobs: NewJobs) -> Pending[None]:
-        """Add jobs in parts of 250; then their records have ids. A part with a parent or a deduplication id is stored completely or
-        not at all. A job alone goes together with others that are added while a call is in flight.
+        """Add jobs in parts of 250; then their records have ids.
+
+        A part with a parent or a deduplication id is stored completely or not at all. A job alone goes together with
+        others that are added while a call is in flight.
         """
     def add_flows(self, jobs: NewJobs) -> Pending[tuple[list[int], list[int]]]:
         """Add the jobs of flows, all of them or none.
@@ -69,7 +71,7 @@ class CoreQueue:
     def commands(
         self, commands: Sequence[Sequence[int | str | bytes]], *, repeatable: bool = True, checked: bool = True
     ) -> Pending[list[Any]]:
-        """Send plain commands in one pipeline, each with its full key names, and return their replies as Redis sent them.
+        """Send plain commands with full key names in one pipeline, and return their replies as Redis sent them.
 
         Replies are int, bytes, list or None; a map is a flat list. Any error reply is raised. ``repeatable`` False: a
         command whose reply was lost is not sent again (`OutcomeUnknownError`). ``checked`` False: without the checks of
@@ -232,7 +234,10 @@ class CoreQueue:
     def count_in_routes(self, types: Sequence[str]) -> Pending[list[int]]:
         """Return the jobs of each state in all routes together, also in those that have retired."""
     def route_status(self) -> Pending[str]:
-        """Return the routes as JSON: a list of [queue, target with its fallback, waiting, age of the oldest or null, workers]."""
+        """Return the routes as JSON: a list of [queue, target, waiting, age of the oldest or null, workers].
+
+        A target has its fallback with it.
+        """
     def rate_limit(self, expire_ms: int) -> Pending[None]: ...
     def provide_wake_hint(self, count: int) -> Pending[int]: ...
     def consume_wake_hint(self, want: int) -> Pending[int]: ...
@@ -259,13 +264,16 @@ class CoreQueue:
         """Return the class and the reason of the error with which a job must fail that may not run; None: it may."""
     @staticmethod
     def needs_strategy(opts: bytes, made: int) -> str | None:
-        """Return the backoff type if only a custom strategy can compute the delay after attempt ``made`` + 1, else None."""
+        """Return the backoff type if only a custom strategy knows the delay after attempt ``made`` + 1, else None."""
     def take_warnings(self) -> list[str]:
         """Return what happened since the last call and belongs in the log."""
     def extend_job_locks(self) -> Pending[list[str]]: ...
     def move_stalled_jobs_to_wait(self) -> Pending[list[str]]: ...
     def connect_worker(self) -> Pending[None]:
-        """Check the server and the queue, and open the connection by which others find a worker. `get_next_job` does this, too."""
+        """Check the server and the queue, and open the connection by which others find a worker.
+
+        `get_next_job` does this, too.
+        """
     def disconnect_worker(self) -> None:
         """Close that connection until it is needed again."""
     def end_waits(self) -> None:

@@ -13,7 +13,7 @@ class CoreTarget:
     def __new__(
         cls, criteria: Criteria, *, fallback_after: int | None = None, fallback: CoreTarget | None = None
     ) -> CoreTarget:
-        """``fallback_after``: ms; 0 removes the fallback of the route, None leaves it. ``fallback``: None is the base queue.
+        """``fallback_after``: ms; 0 removes the route's fallback, None leaves it. ``fallback``: None is the base queue.
 
         Raises:
             InvalidOptionError: a value is no token, or there are too many.

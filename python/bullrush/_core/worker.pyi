@@ -90,7 +90,10 @@ class CoreWorker:
     def discard(self, record: JobRecord) -> None:
         """Do not retry the job if Redis refuses its result and it fails for that."""
     def fail(self, record: JobRecord, failure: Failure, details: object = None) -> None:
-        """Hand in a failure. ``retry`` False = unrecoverable; ``delay`` overrides the job's backoff (-1: do not retry); ``details``: see `complete`."""
+        """Hand in a failure. ``retry`` False = unrecoverable; ``delay`` overrides the job's backoff (-1: do not retry).
+
+        ``details``: see `complete`.
+        """
     def needs_strategy(self, record: JobRecord) -> str | None:
         """Return the backoff type if only a custom strategy can compute this job's delay, else None."""
     def release(self, record: JobRecord) -> None:
@@ -125,13 +128,15 @@ class CoreWorker:
         """
     def resume(self) -> None: ...
     def close(self, timeout_ms: int | None, force: bool) -> Pending[None]:
-        """Stop fetching, give back unstarted jobs, wait for running ones until the deadline, cancel them, send outcomes, stop lock renewal.
+        """Stop fetching, give back unstarted jobs, wait for running ones until the deadline, and cancel them.
+
+        Then send outcomes, and stop the renewal of locks.
 
         Raises:
             BullrushError: the worker could not work at all (legacy queue, server too old...).
         """
     def missing_rights(self) -> list[str]:
-        """Return the rights that the user of the URL lacks, as the words of an ACL rule: ``+hset``, ``~bull:mail:*``."""
+        """Return the rights that the user of the URL lacks, as words of an ACL rule: ``+hset``, ``~bull:mail:*``."""
     def full_queues(self) -> list[str]:
         """Return the queues of which the worker holds as many jobs as it may.
 
@@ -162,7 +167,10 @@ class CoreWorker:
             round since.
         """
     def histograms(self) -> dict[str, tuple[list[int], float]]:
-        """Return "duration" (of handlers) and "wait" (of jobs, from due to first start) since start: counts per range, and the sum in seconds."""
+        """Return "duration" (of handlers) and "wait" (of jobs, from due to first start) since start.
+
+        Each is the counts per range, and the sum in seconds.
+        """
     @staticmethod
     def histogram_limits() -> list[int]:
         """Return the upper limits (inclusive) of the ranges of `histograms` in ms; the last range has none."""

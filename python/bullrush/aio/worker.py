@@ -22,12 +22,12 @@ from bullrush.job.context import RUNNING
 from bullrush.job.job import Job as BlockingJob
 from bullrush.values import checks
 from bullrush.values.checks import Duration
-from bullrush.worker.calls import HORIZON, RunCalls, Until
 from bullrush.worker.handlers.signature import is_async
 from bullrush.worker.manual import ManualCalls
 from bullrush.worker.monitoring.calls import MonitorCalls
 from bullrush.worker.options import Handler, WorkerOptions
 from bullrush.worker.routes import HandlerSource
+from bullrush.worker.run_calls import HORIZON, RunCalls, Until
 from bullrush.worker.running.loops import LoopRunner
 from bullrush.worker.running.run import RunStats, WorkerRun
 from bullrush.worker.running.signals import closes_on_signals, has_default_handler, ignores_signals
@@ -85,7 +85,7 @@ class Worker(AsyncContext, RunCalls[Job], ManualCalls[Job], MonitorCalls[Job]):
             signals: False installs no handlers of signals.
         """
         closing = closes_on_signals if checks.boolean("signals", signals) else ignores_signals
-        run = self._begin(until, max_jobs, max_seconds, horizon)
+        run = self._start_fetching(until, max_jobs, max_seconds, horizon)
         with closing(run, has_default_handler):
             return await self._work(run)
 
@@ -105,7 +105,7 @@ class Worker(AsyncContext, RunCalls[Job], ManualCalls[Job], MonitorCalls[Job]):
         return run.stats()
 
     async def _run_in_background(self) -> None:
-        run = self._begin(None, None, None, HORIZON)
+        run = self._start_fetching(None, None, None, HORIZON)
         with closes_on_signals(run):
             try:
                 await self._work(run)
@@ -170,7 +170,7 @@ async def _supervised(run: WorkerRun) -> None:
         run.end_with(error)
         await result_of(run.core_end())
         run.supervise()
-    run.start()
+    run.start_handlers()
     try:
         await asyncio.shield(ended)
     except asyncio.CancelledError:

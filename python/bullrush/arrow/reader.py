@@ -63,7 +63,7 @@ class ArrowReader:
         self._core = extending.CoreReader(queue.core, schema, returns, skip_removed)
 
     def run(self, run: str, start: int = 0, stop: int | None = None) -> Iterator[pyarrow.RecordBatch]:
-        """Read the jobs that the workers of a run finished: those with the places ``start`` to ``stop`` - 1 of its list.
+        """Read the jobs that the workers of a run finished: places ``start`` to ``stop`` - 1 of its list.
 
         Args:
             run: the name of the run; see `WorkerOptions`.

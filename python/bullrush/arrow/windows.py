@@ -1,4 +1,4 @@
-"""Cutting the jobs of a queue into windows of about equal size, which can be read at different places at the same time."""
+"""Cutting the jobs of a queue into windows of about equal size, which different places can read at the same time."""
 
 from __future__ import annotations
 

@@ -61,7 +61,8 @@ class _LoopCompletions:
         if self._last_was_quick and not self._is_spinning and not self._waiting:
             self._is_spinning = True
             try:
-                while not pending.done() and time.perf_counter() - began < _SPIN_SECONDS:  # noqa: ASYNC110 - a spin wait
+                until = began + _SPIN_SECONDS
+                while not pending.done() and time.perf_counter() < until:  # noqa: ASYNC110 - a spin wait
                     await asyncio.sleep(0)
             finally:
                 self._is_spinning = False

@@ -71,7 +71,8 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "legacy/move_job": ("wait", *_JOB, *_JOB, "", "wait", "", "", "0", "0", "1", "name", "welcome"),
     "legacy/move_repeatable": (
-        "digest:::60000", _NOW, "delayed", "", "", _NOW, "legacy-digest", "digest", '{"repeat":{"every":60000}}', "", "0", "0",
+        "digest:::60000", _NOW, "delayed", "", "", _NOW, "legacy-digest", "digest", '{"repeat":{"every":60000}}', "",
+        "0", "0",
         "name", "digest",
     ),
     "legacy/open_migration": ("bull:mail", "0", "17"),

@@ -1,4 +1,4 @@
-"""The arguments of a task and the data of its job: ``welcome.enqueue(7, lang="de")`` is ``{"user_id": 7, "lang": "de"}``.
+"""The arguments of a task and the data of its job: ``mail.enqueue(7, lang="de")`` is ``{"user_id": 7, "lang": "de"}``.
 
 The names are what a service in another language reads and writes.
 """

@@ -1,4 +1,4 @@
-"""The checks of the doctor by number: what is wrong, how bad it is, and what to do. ``docs/doctor.md`` has the same table."""
+"""The checks of the doctor by number: what is wrong, how bad it is, what to do. ``docs/doctor.md`` has this table."""
 
 from __future__ import annotations
 

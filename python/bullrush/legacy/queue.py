@@ -10,7 +10,7 @@ from bullrush.legacy.reading import LegacyReading
 
 
 class LegacyQueue(BlockingContext, LegacyAdding, LegacyReading, LegacyMigrating, LegacyBridging):
-    """A queue of Bull, BullMQ's predecessor, versions 1 to 4. `bullrush.aio.LegacyQueue` has the same calls to be awaited.
+    """A queue of Bull, BullMQ's predecessor, versions 1 to 4. In `bullrush.aio.LegacyQueue` the calls are awaited.
 
     It writes nothing but what its calls say, and can be used while programs with Bull use the queue.
     """

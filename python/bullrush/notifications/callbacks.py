@@ -45,7 +45,8 @@ class Listener:
 
 def is_coroutine_function(callback: object) -> bool:
     """Tell whether a callback must be awaited."""
-    return inspect.iscoroutinefunction(callback) or inspect.iscoroutinefunction(getattr(callback, "__call__", None))  # noqa: B004
+    call = getattr(callback, "__call__", None)  # noqa: B004
+    return inspect.iscoroutinefunction(callback) or inspect.iscoroutinefunction(call)
 
 
 def _as_call(callback: object, key: str) -> Callable[[], Any]:

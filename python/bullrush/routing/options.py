@@ -11,7 +11,7 @@ from bullrush.values.options import Option, declare_options
 
 @declare_options
 class Routing(TypedDict, total=False):
-    """What a worker has, and how it takes the jobs of routes: ``Worker(..., routing=Routing(profile=..., strict=True))``."""
+    """What a worker has, and how it takes jobs of routes: ``Worker(..., routing=Routing(profile=.., strict=True))``."""
 
     profile: Annotated[
         Profile | None,

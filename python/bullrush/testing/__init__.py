@@ -1,4 +1,4 @@
-"""For tests of programs that use bullrush: jobs without Redis, running what is queued, other dependencies, assertions, a clock.
+"""For tests of programs that use bullrush: jobs without Redis, running what is queued, assertions, a clock.
 
 The pytest fixtures ``bullrush_url`` and ``bullrush_clock`` come with the package; see `bullrush.pytest_plugin`.
 """

@@ -64,7 +64,10 @@ def decode(raw: bytes | str, field: str, job_id: str) -> JSON:
 
 
 def _as_node_reads_it(raw: bytes | str) -> JSON:
-    """Decode JSON that orjson refuses and Node reads: Node replaces bytes that are no UTF-8, and accepts escaped lone surrogates."""
+    """Decode JSON that orjson refuses and Node reads.
+
+    Node replaces bytes that are no UTF-8, and accepts escaped lone surrogates.
+    """
     text = raw if isinstance(raw, str) else raw.decode(errors="replace")
     if _ESCAPED_SURROGATE.search(text):
         return json.loads(text, parse_constant=_no_json)

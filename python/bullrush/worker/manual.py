@@ -83,7 +83,7 @@ class ManualCalls(WorkerBase[JobT]):
 
     @operation
     async def rate_limit(self, expire_time: Duration) -> None:
-        """Let this worker, and all to which a rate limit applies (see `Queue.rate_limit`), start no job for this many ms.
+        """Let this worker, and all to which a rate limit applies (see `Queue.rate_limit`), start no job for some ms.
 
         A handler that calls this raises `RateLimitError` afterwards, so that its job runs again later. In a worker of
         several queues it limits the queue of its job, unless ``share_rate_limit`` is set.

@@ -1,4 +1,4 @@
-"""The checks of options that only workers have."""
+"""The checks of single options that only workers have. How options go together: `read_worker_options`."""
 
 from __future__ import annotations
 

@@ -25,7 +25,10 @@ _log: Final = logging.getLogger("bullrush")
 #: are: a handler that cancels its own task would run again and again.
 _RETURNS_AT_ONCE: Final = 3
 _LATER_MS: Final = 1_000
-_CANCELLED_AGAIN: Final = "Job %s: its task was cancelled again, and not by its worker or queue. No attempt is counted; it runs again in %.0f s"
+_CANCELLED_AGAIN: Final = (
+    "Job %s: its task was cancelled again, and not by its worker or queue. "
+    "No attempt is counted; it runs again in %.0f s"
+)
 
 
 class NotStartedError(BullrushError):

@@ -1,4 +1,4 @@
-"""Handlers by the name of the job: what `Worker("mail", {"welcome": send_welcome})` and a task registry give a worker."""
+"""Handlers by the name of the job: what `Worker("mail", {"welcome": send})` and a task registry give a worker."""
 
 from __future__ import annotations
 

@@ -21,12 +21,12 @@ from bullrush.scheduler.scheduler import JobScheduler
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.worker.base import EVENTS
-from bullrush.worker.calls import HORIZON, RunCalls, Until
 from bullrush.worker.handlers.signature import is_async
 from bullrush.worker.manual import ManualCalls
 from bullrush.worker.monitoring.calls import MonitorCalls
 from bullrush.worker.options import Handler, WorkerOptions
 from bullrush.worker.routes import HandlerSource
+from bullrush.worker.run_calls import HORIZON, RunCalls, Until
 from bullrush.worker.running.loops import LoopThreadRunner
 from bullrush.worker.running.run import RunStats, WorkerRun
 from bullrush.worker.running.signals import any_handler, closes_on_signals, ignores_signals
@@ -66,7 +66,7 @@ class Worker(BlockingContext, RunCalls[Job], ManualCalls[Job], MonitorCalls[Job]
         if self._settings.autorun:
             # Jobs may finish before the next statement of the program, which adds the first listener.
             self._made_listeners = EarlyListeners(EVENTS)
-            run = self._begin(None, None, None, HORIZON)
+            run = self._start_fetching(None, None, None, HORIZON)
             background = threading.Thread(
                 target=self._run_in_background, args=(run,), name=f"bullrush-{self._name}", daemon=False
             )
@@ -106,7 +106,7 @@ class Worker(BlockingContext, RunCalls[Job], ManualCalls[Job], MonitorCalls[Job]
             ClosedError: the worker was closed.
         """
         closing = closes_on_signals if checks.boolean("signals", signals) else ignores_signals
-        run = self._begin(until, max_jobs, max_seconds, horizon)
+        run = self._start_fetching(until, max_jobs, max_seconds, horizon)
         with closing(run, any_handler):
             self._work(run)
         return run.stats()
@@ -156,7 +156,7 @@ class Worker(BlockingContext, RunCalls[Job], ManualCalls[Job], MonitorCalls[Job]
                     lifespan.enter_context(source.running(self))
             except BaseException as error:
                 run.end_with(error)
-            run.start()
+            run.start_handlers()
             run.supervise()
 
     def _run_in_background(self, run: WorkerRun) -> None:

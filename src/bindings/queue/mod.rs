@@ -35,7 +35,7 @@ use super::route::PyTarget;
 use super::runtime::{Core, OwnedByProcess};
 use bullrush::connection::{Endpoint, Retry};
 use bullrush::error::Result;
-use bullrush::lock::Mutex;
+use bullrush::mutex::Mutex;
 use bullrush::protocol::Keys;
 use bullrush::queue::{Durable, QueueHandle, QueueOptions, Registration};
 use bullrush::scripts::hint::Wake;

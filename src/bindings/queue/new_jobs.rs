@@ -15,7 +15,7 @@ use super::super::errors::to_py_err;
 use super::compiled::{Compiled, Link, NO_LINK};
 use super::sent::Sent;
 use bullrush::error::Error;
-use bullrush::lock::Mutex;
+use bullrush::mutex::Mutex;
 use bullrush::protocol::NewJob;
 
 const NO_DATA: &[u8] = b"{}";

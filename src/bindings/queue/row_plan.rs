@@ -14,7 +14,7 @@ use super::super::options::read;
 use super::compiled::Compiled;
 use super::sent::Sent;
 use bullrush::error::Error;
-use bullrush::lock::Mutex;
+use bullrush::mutex::Mutex;
 use bullrush::protocol::{due, JobBatch, NewJob};
 use bullrush::queue::OomWait;
 use bullrush_arrow::{JobName, OwnOptions, Parent, RowPlan, Rows};

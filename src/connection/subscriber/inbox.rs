@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use crate::lock::Mutex;
+use crate::mutex::Mutex;
 
 /// More messages than these are not kept: their listeners look for themselves.
 const MOST: usize = 1_000;

@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 
 use super::registry::Registry;
 use crate::connection::Endpoint;
-use crate::lock::Mutex;
+use crate::mutex::Mutex;
 
 pub(in crate::connection) struct Shared {
     pub(super) endpoint: Arc<Endpoint>,

@@ -14,7 +14,7 @@ use crate::connection::connect_error::ConnectError;
 use crate::connection::redirect::Redirect;
 use crate::connection::socket::{Address, Meter, Tls};
 use crate::error::{Error, Result};
-use crate::lock::Mutex;
+use crate::mutex::Mutex;
 use crate::protocol::reply;
 
 /// After this time without an answer the next node is asked, too.

@@ -24,9 +24,9 @@
 //!
 //! A worker serves one lane per queue (`lanes/mod.rs`), most workers a single one. With several lanes:
 //!
-//! - A turn is one fetch, alone or with a finish call. `engine/turn_taking.rs` gives the turns, opens lanes that were
-//!   offered and starts their timers, closes those of routes that have retired, and leaves out lanes that Redis
-//!   refuses.
+//! - A turn is one fetch, alone or with a finish call. `engine/next_turn.rs` gives the turns. `engine/opening.rs`
+//!   opens lanes that were offered and starts their timers, closes those of routes that have retired, and leaves out
+//!   lanes that Redis refuses.
 //! - Outcomes are grouped by lane, with one finish call each (`engine/batching.rs`). A call fetches only if the next
 //!   turn is that of its own lane; a fetch from another lane goes beside it.
 //! - One BZPOPMIN waits for the markers of all lanes (`engine/markers.rs`, `fetch/fetch_hint.rs`).
@@ -48,11 +48,12 @@ mod lane_state;
 mod lanes;
 mod markers;
 mod messages;
+mod next_turn;
+mod opening;
 mod prefetch;
 mod routes;
 mod scan_rest;
 mod shutdown;
-mod turn_taking;
 mod waiting;
 mod waits;
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::rate_limit::{RateLimit, SharedLimit};
 use super::spec::LaneSpec;
 use crate::clock::now_ms;
-use crate::lock::Mutex;
+use crate::mutex::Mutex;
 use crate::protocol::{Keys, Tier};
 use crate::timers::held_locks::HeldLocks;
 

@@ -7,7 +7,7 @@ use super::lane::Lane;
 use super::rate_limit::SharedLimit;
 use super::spec::LaneSpec;
 use crate::error::Result;
-use crate::lock::Mutex;
+use crate::mutex::Mutex;
 use crate::protocol::Keys;
 
 pub struct Lanes {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::event::Event;
-use crate::lock::{Condvar, Mutex};
+use crate::mutex::{Condvar, Mutex};
 
 /// Further notices are dropped while this many wait.
 const MAX_NOTICES: usize = 1000;

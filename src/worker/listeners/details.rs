@@ -4,7 +4,7 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::lock::Mutex;
+use crate::mutex::Mutex;
 use crate::worker::held::HeldJob;
 
 /// What is known of the end of a job, from the end of its handler until Redis has accepted the outcome.

@@ -14,7 +14,7 @@ use super::lanes::Lane;
 use super::options::WorkerOptions;
 use crate::connection::{BlockingLink, Link};
 use crate::error::Result;
-use crate::lock::Mutex;
+use crate::mutex::Mutex;
 use crate::protocol::Keys;
 use crate::queue::QueueHandle;
 use crate::scripts::fetch::FetchPlan;

@@ -15,7 +15,7 @@ use self::handler_time::HandlerTime;
 use super::held::HeldJob;
 use super::lanes::Lane;
 use crate::clock::now_ms;
-use crate::lock::{Condvar, Mutex};
+use crate::mutex::{Condvar, Mutex};
 use crate::spin_wait::SpinWait;
 use crate::wakeup::Wakeup;
 

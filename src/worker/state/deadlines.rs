@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use tokio::sync::Notify;
 
-use crate::lock::Mutex;
+use crate::mutex::Mutex;
 use crate::worker::held::HeldJob;
 use crate::worker::options::Timeouts;
 

@@ -25,7 +25,7 @@ use super::ready_queue::ReadyQueue;
 use crate::error::Result;
 use crate::error_once::ErrorOnce;
 use crate::heartbeat::Heartbeats;
-use crate::lock::Mutex;
+use crate::mutex::Mutex;
 use crate::protocol::Keys;
 use crate::timers::held_locks::Loss;
 use crate::timers::proof_of_life;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
-use crate::lock::Mutex;
+use crate::mutex::Mutex;
 use crate::worker::held::HeldJob;
 use crate::worker::outcome::Outcome;
 

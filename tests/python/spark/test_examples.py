@@ -1,7 +1,7 @@
 """Every program in examples/ runs to its end; each checks its own results.
 
 `make demo` runs demo.py, tests/python/worker/test_sentry.py the worker that runs until it is stopped, and
-tests/interop/test_legacy_example.py the program with Bull.
+tests/interop/legacy/test_example.py the program with Bull.
 """
 
 import os

@@ -44,7 +44,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     moving.add_argument(
         "--order",
         choices=("keep", "priority"),
-        help="keep: they run in the order in which Bull would run them (default); priority: priorities as BullMQ has them",
+        help="keep: they run in the order in which Bull would run them (default); "
+        "priority: priorities as BullMQ has them",
     )
     moving.add_argument("--history", type=count, metavar="N", help="also the last N completed and N failed jobs")
     moving.add_argument("--default-name", metavar="NAME", help="the name of jobs without one (default: __default__)")

@@ -68,7 +68,7 @@ class Result:
 
     @property
     def came(self) -> int:
-        """How many jobs wait that are not among those that were left: they came when the migration had looked already."""
+        """How many jobs wait that were not left over: they came when the migration had looked already."""
         if self.report.dry_run:
             return 0
         left = sum(remark.state in _TO_RUN for remark in self.report.left)

@@ -13,7 +13,7 @@ from bullrush.queue import CleanableState
 EXAMPLES = """\
   bullrush clean mail --state failed --older 7d
   bullrush clean mail --older 1h --limit 1000 --yes    completed jobs, the oldest 1,000
-  bullrush clean mail --older 7d --routes              with the jobs that had a target, also of machines that have gone"""
+  bullrush clean mail --older 7d --routes              with jobs that had a target, also of machines that have gone"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

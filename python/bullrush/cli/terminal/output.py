@@ -124,7 +124,7 @@ def age(timestamp: int | None, now: float | None = None) -> str | None:
 
 
 def moment(timestamp: int | None, zone: str | None = None) -> str | None:
-    """Return a time in ms since 1970 with its offset from UTC and its age: local time, or that of a zone such as ``UTC``."""
+    """Return a time in ms since 1970 with its offset from UTC and its age: local, or of a zone such as ``UTC``."""
     if timestamp is None:
         return None
     try:

@@ -40,7 +40,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--url", help="the URL of Redis (default: that of the target, BULLRUSH_URL, REDIS_URL)")
     add("--prefix", help="the prefix of all keys (default: that of the target, or bull)")
     add("--name", type=_name,
-        help="what other programs call these workers, such as the name of the pod; with -p N also the number of the process")  # fmt: skip
+        help="what other programs call these workers, such as the name of the pod; "
+        "with -p N also the number of the process")  # fmt: skip
     add("--profile", type=read_profile, metavar="JSON|FILE",
         help="what this machine has, for jobs with a target: a JSON object, or a file with one")  # fmt: skip
     add("--routes-only", action="store_true", help="with --profile: take only jobs that have a target")
@@ -50,7 +51,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how the workers run; ``manage.py bullrush_worker`` of Django has the same."""
     add = parser.add_argument
     add("-Q", "--queue", action="append", default=[], type=read_queue, metavar="NAME[=N][:WEIGHT]", dest="queues",
-        help="run this queue only, N jobs at a time; the queue of a function or dict; can be repeated, and then the queues share "
+        help="run this queue only, N jobs at a time; the queue of a function or dict; can be repeated, and then the "
+        "queues share "
         "the turns by their weights (default: 1)")  # fmt: skip
     add(
         "-c",

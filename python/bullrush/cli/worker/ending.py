@@ -1,4 +1,4 @@
-"""How the command ends: its exit codes, and the end of a process that threads of handlers or functions of `atexit` keep."""
+"""How the command ends: its exit codes, and the end of a process that threads or functions of `atexit` keep."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asc
 
 
 class _Lines(logging.Formatter):
-    """Lines with the time as ISO 8601 in milliseconds with its zone: Django, for one, sets another zone than the machine's."""
+    """Lines with the time as ISO 8601 in milliseconds with its zone: Django, for one, sets a zone of its own."""
 
-    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: ARG002, N802 - inherited
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: ARG002, N802
         """Return the time of a record."""
         return datetime.fromtimestamp(record.created).astimezone().isoformat(timespec="milliseconds")
 

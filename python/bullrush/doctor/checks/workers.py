@@ -14,7 +14,10 @@ from bullrush.routing import route_base
 _WINDOW: Final = 1_000
 _NO_KEY: Final = -2
 _NO_END: Final = -1
-_THEY_COME: Final = "Wait: a check for stalled jobs moves them back to wait, after at most two of its intervals; look at why their worker died"
+_THEY_COME: Final = (
+    "Wait: a check for stalled jobs moves them back to wait, after at most two of its intervals; "
+    "look at why their worker died"
+)
 
 
 async def claims(tested: QueueUnderTest) -> list[Finding]:

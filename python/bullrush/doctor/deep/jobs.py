@@ -1,4 +1,4 @@
-"""BR104 and BR201 to BR204: jobs that are no hashes, jobs without a place, places without a job, and jobs in two places."""
+"""BR104, BR201 to BR204: jobs that are no hashes, jobs without a place, places without a job, jobs in two places."""
 
 from __future__ import annotations
 

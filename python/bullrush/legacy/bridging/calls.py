@@ -43,7 +43,7 @@ class LegacyBridging(LegacyBase):
         keep_backoff: bool = False,
         on_progress: OnProgress | None = None,
     ) -> BridgeReport:
-        """Move waiting and delayed jobs to a queue of BullMQ while programs go on adding them here, until it is told to end.
+        """Move waiting and delayed jobs to a queue of BullMQ while programs go on adding them here, until `close`.
 
         Producers of Bull need no change, and workers of Bull may work the queue at the same time: each job runs in one
         of the two queues. Delayed jobs move at once, and stay delayed. Active and finished jobs stay. While the queue

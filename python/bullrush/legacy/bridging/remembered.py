@@ -11,7 +11,7 @@ import orjson
 
 
 def remember(source: str, id: str, opts: bytes) -> str:
-    """Return what ``ext:mirror`` has of a job: where it came from, and its own rules about keeping it when it has ended."""
+    """Return what ``ext:mirror`` has of a job: where it came from, and its own rules about keeping it at its end."""
     given = decoded_object(opts)
     return orjson.dumps(
         {"from": source, "id": id, "completed": given.get("removeOnComplete"), "failed": given.get("removeOnFail")}

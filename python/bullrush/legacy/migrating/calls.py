@@ -53,8 +53,8 @@ class LegacyMigrating(LegacyBase):
         paused first; resume it yourself.
 
         Redis: on the same server, two round trips per 100 jobs; one script per job. Else three round trips per 100
-        jobs, and three scripts per job: a job is claimed here, added there, and then deleted here. A claimed job is in no
-        list that Bull's workers look at; after a crash the next run goes on with the claims at once.
+        jobs, and three scripts per job: a job is claimed here, added there, and then deleted here. A claimed job is in
+        no list that Bull's workers look at; after a crash the next run goes on with the claims at once.
 
         Args:
             to: the queue that the jobs go to. On the same server and database (and on a cluster with the same hash tag)

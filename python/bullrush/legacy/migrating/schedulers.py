@@ -104,7 +104,7 @@ def as_scheduler(repeatable: Repeatable, raw: RawHash | None, now: int, rules: R
 
 
 def _is_pattern(pattern: str | None) -> bool:
-    """Return whether a worker can tell the times of a cron pattern: Bull 3.0 stores "undefined" where it has refused another one."""
+    """Return whether a worker can tell the times of a cron pattern: Bull 3.0 stores "undefined" for one it refused."""
     try:
         return pattern is not None and cron_next(pattern, "UTC", 0) is not None
     except InvalidOptionError:

@@ -70,7 +70,7 @@ class QueueRouting(Handle):
 
     @operation
     async def get_profiles(self) -> dict[str, Profile]:
-        """Return the profiles of the live workers of this queue, by the id of the worker (`Worker.id`, for its first run).
+        """Return the profiles of the live workers of this queue, by the id of the worker (`Worker.id`, its first run).
 
         A worker counts while it has renewed its profile in the last 30 s. Workers without a profile are not here. Of a
         route it is empty: ask its base.

@@ -21,7 +21,7 @@ QUEUE: Final = "queue"
 
 
 class Piece(NamedTuple):
-    """Some of the jobs of a run in one queue: the name of the queue, their first place in its list, and the place after the last."""
+    """Some of the jobs of a run in one queue: its name, their first place in its list, the place after the last."""
 
     queue: str
     start: int

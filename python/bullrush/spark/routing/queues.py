@@ -9,7 +9,9 @@ if TYPE_CHECKING:
 
 
 def queues_of(queue: Queue, routes: bool = True) -> list[str]:
-    """Return the name of a queue, then the names of its routes, also of those that have retired: what was counted in them still counts.
+    """Return the name of a queue, then the names of its routes.
+
+    Also of those that have retired: what was counted in them still counts.
 
     Args:
         queue: the base queue.

@@ -150,7 +150,8 @@ def check_data(column: str, kind: DataType) -> None:
         InvalidOptionError: it has a map whose keys are no strings, or an interval of months inside another type.
     """
     for path, part in _parts(column, kind):
-        if part.typeName() == "map" and (part.keyType.typeName() not in ("string", "char", "varchar")):  # type: ignore[attr-defined]
+        of_map = part.typeName() == "map"
+        if of_map and part.keyType.typeName() not in ("string", "char", "varchar"):  # type: ignore[attr-defined]
             raise InvalidOptionError(
                 f"The map {path!r} has keys of type {part.keyType.simpleString()}, "  # type: ignore[attr-defined]
                 "and the keys of a JSON object are strings: cast them, or use map_entries()"

@@ -26,11 +26,24 @@ class EagerJob(TaskJob[R]):
 
     _value: R
 
-    def result(self, timeout: Duration | None = None, *, queue_events: Any = None, via: Any = None) -> R:  # noqa: ARG002 - as `TaskJob`
+    # The arguments are those of `TaskJob`.
+    def result(
+        self,
+        timeout: Duration | None = None,  # noqa: ARG002
+        *,
+        queue_events: Any = None,  # noqa: ARG002
+        via: Any = None,  # noqa: ARG002
+    ) -> R:
         """Return what the function returned."""
         return self._value
 
-    async def aresult(self, timeout: Duration | None = None, *, queue_events: Any = None, via: Any = None) -> R:  # noqa: ARG002
+    async def aresult(
+        self,
+        timeout: Duration | None = None,  # noqa: ARG002
+        *,
+        queue_events: Any = None,  # noqa: ARG002
+        via: Any = None,  # noqa: ARG002
+    ) -> R:
         """Return what the function returned."""
         return self._value
 

@@ -17,7 +17,8 @@ def is_async(function: Callable[..., object]) -> bool:
     """Tell whether a function, a `functools.partial` or an object with ``__call__`` returns a coroutine."""
     while isinstance(function, functools.partial):
         function = function.func
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
+    call = getattr(function, "__call__", None)  # noqa: B004
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
 
 
 def imported(name: str) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""One run of a worker, from the first fetch to the last result."""
+"""One run of a worker: its handlers, its events and its end. `RunCalls._start_fetching` begins it."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class WorkerRun:
         assert self._closing is not None
         return self._closing
 
-    def start(self) -> None:
+    def start_handlers(self) -> None:
         """Start the handlers. If that fails, the run ends in order and `supervise` raises the error."""
         if self._error is not None:
             return

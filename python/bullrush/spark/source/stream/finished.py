@@ -44,7 +44,7 @@ class FinishedSource:
         return self._offsets().initial()
 
     def target(self) -> Offset:
-        """Return the end of all jobs that are finished now, after it has waited until no more are expected before it."""
+        """Return the end of all jobs that are finished now. Before that, wait until no more are expected before it."""
         jobs = self._jobs()
         now, lag = jobs.now(), self._options.lag_ms
         # A worker whose clock is fast may have written a time that is still to come.
