@@ -1,1 +1,1 @@
-"""Benchmarks of bullrush and its peers: one file per question; `harness` measures, `peers` are the measured programs."""
+"""Benchmarks of bullrush and its peers: one file per question; `harness` measures, `peers` are what is measured."""

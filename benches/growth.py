@@ -1,4 +1,4 @@
-"""Does a job cost more when many others wait? From 1,000 to a million waiting jobs, adding one at a time and processing.
+"""Does a job cost more when many others wait? One job at a time, with 1,000 to a million waiting jobs.
 
 And again with the server's data on small pages: a million jobs fill more pages than the TLB of a processor has entries.
 """

@@ -72,7 +72,8 @@ QUESTIONS = (
     ),
     Question(
         name="spark_servers",
-        title=f"Spark: jobs per second from a DataFrame into servers that take {_CALLS_PER_SECOND} calls per second each",
+        title="Spark: jobs per second from a DataFrame into servers that take "
+        f"{_CALLS_PER_SECOND} calls per second each",
         work=AddOverServers(_CALLS_PER_SECOND),
         contenders=(
             Contender(_ONE, _SPARK, "enqueue", {"servers": 1}),

@@ -1,8 +1,8 @@
 """336,776 real flights: Spark rows become BullMQ jobs, executors process them, the results are a DataFrame again.
 
-Every flight that left New York City in 2013 is one job. Its handler, plain Python, computes the great-circle speed, the minutes
-of delay that were made up in the air, and a score. Spark then sums the scores per carrier, and computes the same sums directly
-with its own functions. If the two tables are not equal, the program fails.
+Every flight that left New York City in 2013 is one job. Its handler, plain Python, computes the great-circle speed, the
+minutes of delay that were made up in the air, and a score. Spark then sums the scores per carrier, and computes the
+same sums directly with its own functions. If the two tables are not equal, the program fails.
 
 Run it with ``make demo``. BULLRUSH_DEMO_URL names a Redis to use instead of a private one.
 """

@@ -1,7 +1,7 @@
 """A queue of Bull 3 moves to BullMQ while its producers, Node services that nobody has changed yet, go on adding jobs.
 
-Needs Node >= 18 and Bull: ``npm ci --prefix tests/interop`` in a checkout, else ``npm install bull@3`` here or in NODE_PATH;
-and ``pip install 'bullrush[embedded]'``. The same by hand: ``bullrush migrate``, see docs/legacy-bull.md.
+Needs Node >= 18 and Bull: ``npm ci --prefix tests/interop`` in a checkout, else ``npm install bull@3`` here or in
+NODE_PATH; and ``pip install 'bullrush[embedded]'``. The same by hand: ``bullrush migrate``, see docs/legacy-bull.md.
 """
 
 import os

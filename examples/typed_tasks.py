@@ -1,4 +1,4 @@
-"""A shop in tasks: typed calls, a pool of the worker, a middleware that measures, a task that runs by itself, and a test.
+"""A shop in tasks: typed calls, a pool of the worker, a middleware that measures, a task that runs at its time, a test.
 
 Needs ``pip install 'bullrush[embedded]'``. In production each worker is a process: ``bullrush worker shop:tasks``.
 """

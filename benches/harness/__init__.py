@@ -1,1 +1,1 @@
-"""Runs peers in turn against one private server, checks their work and compares them. It knows no question and no peer."""
+"""Runs peers in turn against one private server, checks and compares their work. It knows no question and no peer."""

@@ -23,8 +23,8 @@ _ADD = """
 local queue, first = KEYS[1], tonumber(ARGV[1])
 for at = 4, #ARGV do
   local id = first + at - 4
-  redis.call('HSET', queue .. ':' .. id, 'name', ARGV[2], 'data', ARGV[at], 'timestamp', ARGV[3], 'delay', 0, 'priority', 0,
-    'opts', '{"attempts":1,"delay":0,"timestamp":' .. ARGV[3] .. '}')
+  redis.call('HSET', queue .. ':' .. id, 'name', ARGV[2], 'data', ARGV[at], 'timestamp', ARGV[3], 'delay', 0,
+    'priority', 0, 'opts', '{"attempts":1,"delay":0,"timestamp":' .. ARGV[3] .. '}')
   redis.call('LPUSH', queue .. ':wait', id)
 end
 redis.call('INCRBY', queue .. ':id', #ARGV - 3)

@@ -1,4 +1,4 @@
-"""One picture per run: for each question the first figure of all, bars for medians, whiskers for worst and best round."""
+"""One picture per run: for each question the first figure of all, bars for medians, whiskers for worst and best."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ def _bars(axis: object, summary: Summary) -> None:
         [max(0.0, max(line.worst, line.best) - middle) for middle, line in zip(middles, lines, strict=True)],
     ]
     colors = [_color(line.name) for line in lines]
-    axis.barh([line.name for line in lines], middles, xerr=spread, color=colors, ecolor="#334155", capsize=2)  # type: ignore[attr-defined]
+    axis.barh(  # type: ignore[attr-defined]
+        [line.name for line in lines], middles, xerr=spread, color=colors, ecolor="#334155", capsize=2
+    )
     axis.invert_yaxis()  # type: ignore[attr-defined]
     axis.set_title(summary.title, loc="left", fontsize=9)  # type: ignore[attr-defined]
     better = "more is better" if first.rising else "less is better"

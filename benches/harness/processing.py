@@ -1,4 +1,4 @@
-"""Processing: timed until Redis has the last job in `completed`, not until the worker says so; then every job is checked."""
+"""Processing: timed until Redis has the last job in `completed`, whatever the worker says; then each job is checked."""
 
 from __future__ import annotations
 

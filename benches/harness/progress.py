@@ -1,4 +1,4 @@
-"""Prints the progress and the remaining time: on a terminal in one line that changes, elsewhere one line per question."""
+"""Prints the progress and the remaining time: on a terminal in one changing line, elsewhere one line per question."""
 
 from __future__ import annotations
 

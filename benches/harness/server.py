@@ -100,7 +100,7 @@ class BenchServer:
         return int(self._info("memory")["used_memory"])
 
     def longest_call_ms(self) -> float:
-        """Return how long the longest script call took since `forget_slow_calls`, in milliseconds; the shortest seen is 0.5."""
+        """Return how long the longest script call since `forget_slow_calls` took, in ms; the shortest seen is 0.5."""
         slow = self._client.slowlog_get(_SLOW_CALLS)
         return max((call["duration"] / 1000 for call in slow if b"EVAL" in call["command"].upper()), default=0.5)
 

@@ -1,1 +1,1 @@
-"""Benchmarks of single calls: Python's with pytest-benchmark, the core's with criterion (``cargo bench`` in this folder)."""
+"""Benchmarks of single calls: Python's with pytest-benchmark, the core's with criterion (``cargo bench`` here)."""

@@ -1,4 +1,7 @@
-"""The times of the public calls, one at a time, on a private Redis. `benches.harness.calls` compares them with the baseline."""
+"""The times of the public calls, one at a time, on a private Redis.
+
+`benches.harness.calls` compares them with the baseline.
+"""
 
 from __future__ import annotations
 

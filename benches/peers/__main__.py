@@ -1,4 +1,4 @@
-"""Starts a peer: ``python -m benches.peers rq_peer``. Its module is imported once, by the name its handlers have in Redis."""
+"""Starts a peer: ``python -m benches.peers rq_peer``. Its module is imported once, by the name that Redis has."""
 
 import importlib
 import sys

@@ -1,4 +1,4 @@
-"""ArdiQ as a peer: ``enqueue_many`` in chunks; concurrency as asked, results kept for a millisecond. It needs Python 3.12."""
+"""ArdiQ as a peer: ``enqueue_many`` in chunks; concurrency as asked, results kept for 1 ms. It needs Python 3.12."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Celery as a peer: its own worker command with one process per core, results ignored, 100 messages prefetched per process.
+"""Celery as a peer: its own worker command, a process per core, results ignored, 100 messages prefetched by each.
 
 The worker starts before it gets the queue of the jobs, so that its start is not measured. Its processes write a byte
 per job into a pipe.

@@ -1,4 +1,4 @@
-"""The limit: bullrush's own scripts, called with commands that were encoded before the clock started, over one plain socket.
+"""The limit: bullrush's own scripts, called with commands that were encoded before, over one plain socket.
 
 The client takes almost no time, so this is the speed of Redis. No product can be faster with these scripts.
 """

@@ -1,4 +1,4 @@
-"""Writes the table of the keys that bullrush adds, in docs/interop.md, from `src/protocol/key_table.rs`: ``make configuration``."""
+"""Writes the table of bullrush's own keys in docs/interop.md: ``make configuration``. It reads the core's key table."""
 
 from __future__ import annotations
 

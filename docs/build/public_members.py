@@ -24,7 +24,7 @@ from griffe import (
 
 
 class PublicMembers(Extension):
-    """Leaves out members whose docstring begins with "Internal", and the word `async` of calls written once for both APIs.
+    """Leaves out members whose docstring begins with "Internal", and `async` of calls written once for both APIs.
 
     The members of a TypedDict get their descriptions from its docstring, so that `unpack_typeddict` shows them wherever
     they are arguments.

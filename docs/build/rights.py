@@ -23,9 +23,9 @@ PAGE: Final = ROOT / "docs" / "security.md"
 _ARGUMENTS: Final = frozenset(
     word
     for line in """
-    ACL AND ASC ASK BEFORE BLOCK BUSY CLUSTERDOWN CODES COUNT CROSSSLOT DENIED DESC ERR EX FLUSHDB GETNAME JSON KEEPTTL LEFT LIMIT LOADING
-    MASTERDOWN MATCH MAXLEN MINID MISCONF MOVED NOAUTH NOPERM NOPROTO NOREPLICAS NOSCRIPT NX OOM PATTERN PX RANK READONLY REPLY RIGHT
-    STREAMS TRYAGAIN UNBLOCKED UTC WITHSCORES WRONGPASS WRONGTYPE XX
+    ACL AND ASC ASK BEFORE BLOCK BUSY CLUSTERDOWN CODES COUNT CROSSSLOT DENIED DESC ERR EX FLUSHDB GETNAME JSON KEEPTTL
+    LEFT LIMIT LOADING MASTERDOWN MATCH MAXLEN MINID MISCONF MOVED NOAUTH NOPERM NOPROTO NOREPLICAS NOSCRIPT NX OOM
+    PATTERN PX RANK READONLY REPLY RIGHT STREAMS TRYAGAIN UNBLOCKED UTC WITHSCORES WRONGPASS WRONGTYPE XX
     """.splitlines()
     for word in line.split()
 )
@@ -40,7 +40,8 @@ USEFUL: Final = {
     "cluster|slots": "a Redis Cluster",
     "client|list": "`get_workers()`, `get_queue_events()`, and workers without a profile in `route_status()`",
     "client|setname": "the name in `CLIENT LIST`, by which `get_workers()` finds a worker",
-    "echo": "the proof that no reply got lost, or came twice, while its connection stayed open: such a fault is not noticed then. A connection looks every 5 s whether it may ask for it now",
+    "echo": "the proof that no reply got lost, or came twice, while its connection stayed open: such a fault is not "
+    "noticed then. A connection looks every 5 s whether it may ask for it now",
     "info": "the checks of the server's version, its eviction policy and its role",
     "publish": "[messages](notifications.md): others notice by themselves, a little later",
     "select": "another database than 0",
@@ -50,11 +51,12 @@ USEFUL: Final = {
 }
 #: Sent, but in no rule: what is then missing, and why it is in none.
 NEVER: Final = {
-    "client|setinfo": "the name of the Redis library in `CLIENT LIST`. Each connection sends it, so `ACL LOG` shows that it was denied. "
-    "Redis 7.0 refuses a rule with it",
-    "config|get": "`durable=True` on a server before Redis 7.2 with an append-only file and no replica; some checks of the "
-    "[doctor](doctor.md); how long a value the server takes. It also shows passwords of the server",
-    "waitaof": "`durable=True` from Redis 7.2 on with an append-only file and no replica. Servers before Redis 7.2 refuse a rule with it",
+    "client|setinfo": "the name of the Redis library in `CLIENT LIST`. Each connection sends it, so `ACL LOG` shows "
+    "that it was denied. Redis 7.0 refuses a rule with it",
+    "config|get": "`durable=True` on a server before Redis 7.2 with an append-only file and no replica; some checks of "
+    "the [doctor](doctor.md); how long a value the server takes. It also shows passwords of the server",
+    "waitaof": "`durable=True` from Redis 7.2 on with an append-only file and no replica. Servers before Redis 7.2 "
+    "refuse a rule with it",
 }
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.interop.results import snaked
+from tests.interop.sides.results import snaked
 
 from .clock import Clock
 from .ledger import Followed

@@ -46,7 +46,10 @@ fn number(order: &Value, key: &str) -> usize {
 
 fn payloads(order: &Value) -> Vec<Value> {
     let note = format!("{NOTE}{}", "x".repeat(number(order, "payload").saturating_sub(100)));
-    let one = |index| json!({ "order": index, "customer": format!("c-{index:06}"), "amount": (index % 997) as f64 + 0.5, "note": note });
+    let one = |index| {
+        let amount = (index % 997) as f64 + 0.5;
+        json!({ "order": index, "customer": format!("c-{index:06}"), "amount": amount, "note": note })
+    };
     (0..number(order, "jobs")).map(one).collect()
 }
 
