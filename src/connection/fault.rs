@@ -166,19 +166,59 @@ mod tests {
     #[test]
     fn an_error_inside_a_script_has_the_same_code_on_every_server() {
         let lines = [
-            ("OOM", "ERR Error running script (call to f_1): @user_script:5: @user_script: 5: -OOM command not allowed when used memory > 'maxmemory'."),
-            ("NOPERM", "ERR Error running script (call to f_1): @user_script:5: @user_script: 5: The user executing the script can't run this command or subcommand"),
-            ("NOPERM", "ERR The user executing the script can't access at least one of the keys mentioned in the command arguments script: 1, on @user_script:1."),
-            ("NOPERM", "ERR ACL failure in script: User u has no permissions to run the 'exists' command script: 1, on @user_script:1."),
-            ("NOPERM", "ERR ERR ACL failure in script: User u has no permissions to run the 'exists' command script: 1, on @user_script:1."),
-            ("NOPERM", "NOPERM ACL failure in script: User default has no permissions to run the 'zadd' command script: 1, on @user_script:1."),
-            ("MOVED", "ERR Error running script (call to f_1): @user_script:1: @user_script: 1: Lua script attempted to access a non local key in a cluster node"),
+            (
+                "OOM",
+                "ERR Error running script (call to f_1): @user_script:5: @user_script: 5: -OOM command not allowed \
+                 when used memory > 'maxmemory'.",
+            ),
+            (
+                "NOPERM",
+                "ERR Error running script (call to f_1): @user_script:5: @user_script: 5: The user executing the \
+                 script can't run this command or subcommand",
+            ),
+            (
+                "NOPERM",
+                "ERR The user executing the script can't access at least one of the keys mentioned in the command \
+                 arguments script: 1, on @user_script:1.",
+            ),
+            (
+                "NOPERM",
+                "ERR ACL failure in script: User u has no permissions to run the 'exists' command script: 1, \
+                 on @user_script:1.",
+            ),
+            (
+                "NOPERM",
+                "ERR ERR ACL failure in script: User u has no permissions to run the 'exists' command script: 1, \
+                 on @user_script:1.",
+            ),
+            (
+                "NOPERM",
+                "NOPERM ACL failure in script: User default has no permissions to run the 'zadd' command script: 1, \
+                 on @user_script:1.",
+            ),
+            (
+                "MOVED",
+                "ERR Error running script (call to f_1): @user_script:1: @user_script: 1: Lua script attempted to \
+                 access a non local key in a cluster node",
+            ),
             ("MOVED", "ERR Script attempted to access a non local key in a cluster node script: 1, on @user_script:1."),
-            ("NOREPLICAS", "ERR user_script:912: NOREPLICAS Not enough good replicas to write. script: f1, on @user_script:912."),
+            (
+                "NOREPLICAS",
+                "ERR user_script:912: NOREPLICAS Not enough good replicas to write. script: f1, \
+                 on @user_script:912.",
+            ),
             ("OOM", "ERR OOM command not allowed when used memory > 'maxmemory'. script: f1, on @user_script:1."),
-            ("WRONGTYPE", "ERR Error running script (call to f_1): @user_script:9: WRONGTYPE Operation against a key holding the wrong kind of value"),
+            (
+                "WRONGTYPE",
+                "ERR Error running script (call to f_1): @user_script:9: WRONGTYPE Operation against a key holding \
+                 the wrong kind of value",
+            ),
             ("NOREPLICAS", "NOREPLICAS Not enough good replicas to write."),
-            ("ERR", "ERR Error running script (call to f_1): @user_script:5: user_script:5: attempt to index a nil value"),
+            (
+                "ERR",
+                "ERR Error running script (call to f_1): @user_script:5: user_script:5: attempt to index a nil \
+                 value",
+            ),
         ];
         for (expected, line) in lines {
             assert_eq!(code(line), expected, "{line}");

@@ -134,7 +134,8 @@ pub const KEYS: &[Key] = &[
         name: "ext:routewd",
         kind: "string",
         end: End::Deleted,
-        content: "which worker looks after the routes: their fallbacks, and jobs that nobody takes or that a dead worker left",
+        content: "which worker looks after the routes: their fallbacks, and jobs that nobody takes or that a dead \
+                  worker left",
         writer: "workers with a profile",
         life: "75 s",
         ..OURS
@@ -269,7 +270,8 @@ pub const KEYS: &[Key] = &[
         name: "ext:guard",
         kind: "none",
         end: End::WithTheScript,
-        content: "it never exists: on a [cluster](redis-cluster.md) each script names it, so that none starts while its slot migrates",
+        content: "it never exists: on a [cluster](redis-cluster.md) each script names it, so that none starts while \
+                  its slot migrates",
         writer: "nobody",
         life: "-",
         ..OURS

@@ -1,5 +1,5 @@
-//! Flattens the Lua scripts into one text each: includes resolved, comments stripped. `build.rs` does it for a build, and
-//! the development feature `lua-files` at the first call.
+//! Flattens the Lua scripts into one text each: includes resolved, comments stripped. `build.rs` does it for a build,
+//! and the development feature `lua-files` at the first call.
 
 use std::collections::BTreeMap;
 use std::fs;

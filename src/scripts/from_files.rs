@@ -1,4 +1,4 @@
-//! Scripts as they stand in the folder `lua` when the program first uses one: a development feature, so that a change of
+//! Scripts as they stand in the folder `lua` when the program first uses one. It is a development feature: a change of
 //! a script needs no build.
 
 use std::collections::HashMap;

@@ -105,7 +105,7 @@ pub async fn drain(link: &Link, keys: &Keys, delayed: bool, kept: &[i64]) -> Res
     eval(link, &call, Retry::Safe, read).await
 }
 
-/// What [`clean`] removes: jobs of a state that are not younger than `cutoff` (ms), of the `limit` that a pass looks at.
+/// What [`clean`] removes: jobs of a state that are not younger than `cutoff` (ms). A pass looks at `limit` of them.
 pub struct Cleaning<'a> {
     pub state: &'a str,
     pub cutoff: i64,

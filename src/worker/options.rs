@@ -78,7 +78,10 @@ impl PayloadLimit {
     pub fn result_error(&self, length: usize) -> Option<String> {
         let PayloadLimit { bytes, .. } = self;
         (length > *bytes).then(|| {
-            format!("the result has {length} bytes, more than the payload_limit of the worker, {bytes}; store it elsewhere and return its place")
+            format!(
+                "the result has {length} bytes, more than the payload_limit of the worker, {bytes}; store it elsewhere \
+                 and return its place"
+            )
         })
     }
 

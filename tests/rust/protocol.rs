@@ -126,7 +126,8 @@ proptest! {
         let mut batch = JobBatch::new();
         for (name, data, id, number, lifo) in &rows {
             batch.push(NewJob {
-                name, data: data.as_bytes(), opts: b"{}", id: id.as_deref(), timestamp: *number, delay: 0, priority: 0, lifo: *lifo,
+                name, data: data.as_bytes(), opts: b"{}", id: id.as_deref(), timestamp: *number,
+                delay: 0, priority: 0, lifo: *lifo,
             });
         }
         let mut seen = Vec::new();
@@ -143,7 +144,10 @@ proptest! {
                 }
             }
         }
-        let expected: Vec<_> = rows.into_iter().map(|(name, data, id, number, lifo)| (name, data, id.unwrap_or_default(), number, lifo)).collect();
+        let expected: Vec<_> = rows
+            .into_iter()
+            .map(|(name, data, id, number, lifo)| (name, data, id.unwrap_or_default(), number, lifo))
+            .collect();
         prop_assert_eq!(seen, expected);
     }
 }

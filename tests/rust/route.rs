@@ -54,7 +54,10 @@ fn a_target_has_one_form_and_one_name() {
                 "",
                 Mode::All,
             ),
-            r#"{"capabilities":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"]}"#,
+            concat!(
+                r#"{"capabilities":["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","#,
+                r#""bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"]}"#
+            ),
             "cap.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa+bbbbbbbbbbbbbbbbbbbbbbbb.479adf26d1",
         ),
         (target("c++", "", "", Mode::All), r#"{"capabilities":["c++"]}"#, "cap.c--.9966414683"),

@@ -85,9 +85,10 @@ mod tests {
             matches!(said(&cluster, "MOVED 8 c:3"), Fault::ForCaller(error) if error.to_string().contains("hash tag"))
         );
         let single = Endpoint::parse("redis://a:1").unwrap().pinned(7);
-        assert!(
-            matches!(said(&single, "MOVED 7 c:3"), Fault::ForCaller(error) if error.to_string().contains("redis+cluster://"))
-        );
+        assert!(matches!(
+            said(&single, "MOVED 7 c:3"),
+            Fault::ForCaller(error) if error.to_string().contains("redis+cluster://")
+        ));
     }
 
     #[test]

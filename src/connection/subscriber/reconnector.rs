@@ -55,7 +55,8 @@ pub(super) async fn keep(shared: Arc<Shared>) {
             Err(ConnectError::Fatal(refusal)) => (refusal.to_string(), Some(refusal)),
         };
         if meter.is_refused() {
-            tracing::warn!(server = %shared.endpoint, reason, "the messages of other programs have stopped for a moment");
+            let server = &shared.endpoint;
+            tracing::warn!(%server, reason, "the messages of other programs have stopped for a moment");
         }
         tracing::debug!(endpoint = %shared.endpoint, reason, "no subscriptions");
         shared.registry.lock().disconnect(&reason, refusal.as_ref());

@@ -125,7 +125,9 @@ impl Engine {
         tokio::select! {
             biased;
             // First, so that nothing more is sent. It also ends a wait for a server that does not answer.
-            () = state.lifecycle.end_demanded() => self.lanes.states.iter().for_each(|state| state.lane.locks.lose_all()),
+            () = state.lifecycle.end_demanded() => {
+                self.lanes.states.iter().for_each(|state| state.lane.locks.lose_all());
+            }
             () = async { self.work().await; self.shut_down().await } => {}
         }
         // Lock renewal ends last.

@@ -1,4 +1,5 @@
-//! Whose turn it is to fetch: which lanes may, and which tier comes first. `lanes/turns.rs` divides the turns among these.
+//! Whose turn it is to fetch: which lanes may, and which tier comes first. `lanes/turns.rs` divides the turns among
+//! these.
 
 use super::lane_state::LaneState;
 use super::Engine;
