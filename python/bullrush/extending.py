@@ -19,6 +19,7 @@ from bullrush.base.operation import (
 )
 from bullrush.base.handle import Handle
 from bullrush.base.closing import AsyncContext, BlockingContext
+from bullrush.base.signatures import shows_options
 from bullrush.base.connected import forget_environment
 
 # Options of a class: one line each, with check, default and text.
@@ -205,6 +206,7 @@ __all__ = [
     "run_async",
     "run_blocking",
     "shown",
+    "shows_options",
     "sleep",
     "stop_clock",
     "traceback_from_handler",

@@ -11,7 +11,8 @@ from bullrush import errors
     ("code", "name"),
     [
         (-1, "JobNotFoundError"), (-2, "JobLockMissingError"), (-3, "JobStateError"), (-4, "PendingDependenciesError"),
-        (-5, "ParentNotFoundError"), (-6, "JobLockMismatchError"), (-7, "ParentReplacedError"), (-8, "SchedulerJobError"),
+        (-5, "ParentNotFoundError"), (-6, "JobLockMismatchError"), (-7, "ParentReplacedError"),
+        (-8, "SchedulerJobError"),
         (-9, "FailedChildrenError"), (-10, "SchedulerCollisionError"), (-11, "SchedulerCollisionError"),
         (-99, "ResultCodeError"),
     ],

@@ -29,12 +29,16 @@ RAISED_BY_HANDLERS = ("DelayedError", "RateLimitError", "UnrecoverableError", "W
 OF_TASKS = ("Depends", "Middleware", "Task", "TaskJob", "Tasks", "aenqueue_many", "enqueue_many")
 ERRORS = (
     "BullrushError", "ClosedError", "ConnectionLostError", "DataError", "DelayedError", "DrainError", "EnqueueError",
-    "FailedChildrenError", "InvalidOptionError", "JobCancelledError", "JobFailedError", "JobLockMismatchError", "JobLockMissingError",
-    "JobNotFoundError", "JobStateError", "LegacyQueueError", "MalformedJobError", "NotDurableError", "OutcomeUnknownError",
-    "ParentNotFoundError", "ParentReplacedError", "PendingDependenciesError", "PermanentError", "QueueNameError", "QueuePausedError", "RouteCollisionError", "RouteLimitError",
+    "FailedChildrenError", "InvalidOptionError", "JobCancelledError", "JobFailedError", "JobLockMismatchError",
+    "JobLockMissingError",
+    "JobNotFoundError", "JobStateError", "LegacyQueueError", "MalformedJobError", "NotDurableError",
+    "OutcomeUnknownError",
+    "ParentNotFoundError", "ParentReplacedError", "PendingDependenciesError", "PermanentError", "QueueNameError",
+    "QueuePausedError", "RouteCollisionError", "RouteLimitError",
     "RateLimitError", "RedisServerError", "RedisVersionError", "ResultCodeError", "RunExpiredError",
     "SchedulerCollisionError", "SchedulerJobError",
-    "TooLargeError", "TransientError", "UnknownOptionError", "UnrecoverableError", "WaitingChildrenError", "WaitingError",
+    "TooLargeError", "TransientError", "UnknownOptionError", "UnrecoverableError", "WaitingChildrenError",
+    "WaitingError",
     "WorkerProcessError",
 )  # fmt: skip
 #: Module of an optional package, what needs it, and the public names.

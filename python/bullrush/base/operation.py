@@ -160,6 +160,8 @@ def options_by_name(function: Callable[P, T]) -> Callable[P, T]:
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return function(*args, **kwargs)
+        except UnknownOptionError:
+            raise  # a TypeError, too; it says what is wrong already
         except TypeError:
             _refuse_arguments(function, args, kwargs)
             raise

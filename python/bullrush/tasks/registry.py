@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, TypeVar, overload
 
 from bullrush.errors import InvalidOptionError
-from bullrush.extending import check_job_name, checks, is_async, options_by_name
+from bullrush.extending import check_job_name, checks, is_async, options_by_name, shows_options
 from bullrush.job import JobOptions
 from bullrush.masking import masked
 from bullrush.queue import QueueOptions
@@ -170,7 +170,7 @@ class Tasks:
     def task(self, function: Callable[P, R], /) -> PlainTask[P, R]: ...
     @overload
     def task(self, *, name: str | None = None, **options: Unpack[TaskOptions]) -> TaskMaker: ...
-    @options_by_name  # type: ignore[misc]
+    @shows_options  # type: ignore[misc]
     def task(self, function: Any = None, /, *, name: str | None = None, **options: Unpack[TaskOptions]) -> Any:
         """Make a task of a function: ``@tasks.task`` or ``@tasks.task(timeout=30_000, attempts=5)``.
 
@@ -205,7 +205,7 @@ class Tasks:
 
         return make if function is None else make(function)
 
-    @options_by_name
+    @shows_options
     def cron(self, pattern: str, *, tz: str, name: str | None = None, **options: Unpack[TaskOptions]) -> TaskMaker:
         """Make a task that runs by itself: ``@tasks.cron("0 9 * * 1-5", tz="Europe/Berlin")``.
 

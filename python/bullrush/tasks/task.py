@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, ParamSpec, TypeVar
 
-from bullrush.extending import options_by_name, run_async, run_blocking
+from bullrush.extending import run_async, run_blocking, shows_options
 from bullrush.job import JobOptions
 from bullrush.tasks.new_task import NewTask
 from bullrush.tasks.options import RunOptions, job_options
@@ -155,7 +155,7 @@ class Task(Generic[P, R]):
         data = self.signature.bind(args, kwargs)
         return NewTask(self.name, producer.queue, producer.prefix, data, self.opts, producer)
 
-    @options_by_name
+    @shows_options
     def using(self, **options: Unpack[JobOptions]) -> Task[P, R]:
         """Return the same task with other options of its jobs: ``task.using(delay=60_000).enqueue(7)``.
 

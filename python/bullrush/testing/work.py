@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bullrush import aio
-from bullrush.extending import Handle, options_by_name
+from bullrush.extending import Handle, shows_options
 from bullrush.tasks import Tasks
 from bullrush.worker import RunStats, Worker, WorkerOptions
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-@options_by_name
+@shows_options
 def work(queue: Any, handler: Any = None, *, max_jobs: int | None = None, **options: Unpack[WorkerOptions]) -> RunStats:
     """Run the jobs that are in a queue now, and those that they add, until there is nothing to take.
 
@@ -33,7 +33,7 @@ def work(queue: Any, handler: Any = None, *, max_jobs: int | None = None, **opti
         return worker.run(until="empty", max_jobs=max_jobs, signals=False)
 
 
-@options_by_name
+@shows_options
 async def awork(
     queue: Any, handler: Any = None, *, max_jobs: int | None = None, **options: Unpack[WorkerOptions]
 ) -> RunStats:

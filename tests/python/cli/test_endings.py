@@ -28,8 +28,10 @@ SECRET_URL = "redis://:hunter2@127.0.0.1:1/0"
 @pytest.mark.parametrize(
     "words",
     [
-        ["--url", SECRET_URL, "info"], [SECRET_URL], ["doctor", SECRET_URL, SECRET_URL], ["doctor", "--role", SECRET_URL],
-        ["worker", SECRET_URL], ["worker", "json:dumps", "-Q", "q", SECRET_URL], ["worker", "json:dumps", "-Q", SECRET_URL],
+        ["--url", SECRET_URL, "info"], [SECRET_URL], ["doctor", SECRET_URL, SECRET_URL],
+        ["doctor", "--role", SECRET_URL],
+        ["worker", SECRET_URL], ["worker", "json:dumps", "-Q", "q", SECRET_URL],
+        ["worker", "json:dumps", "-Q", SECRET_URL],
         ["worker", "json:dumps", "-Q", "q", "--health-port", SECRET_URL], ["acl", SECRET_URL], ["scripts", SECRET_URL],
         ["worker", "json:dumps", "-Q", "q", "--profile", SECRET_URL], ["jobs", "list", "q", "--timeout", SECRET_URL],
     ],

@@ -20,9 +20,13 @@ WRONG = {
     "no_target": ([], "say where the jobs go, by --to-name, --to-prefix or --to-url"),
     "two_modes": (["--to-name", "x", "--verify", "--cleanup"], "not allowed with argument"),
     "mirror_without_bridge": (["--to-name", "x", "--mirror"], "--mirror needs --bridge"),
-    "history_of_a_bridge": (["--to-name", "x", "--bridge", "--history", 5], "--history does not go together with --bridge"),
+    "history_of_a_bridge": (
+        ["--to-name", "x", "--bridge", "--history", 5], "--history does not go together with --bridge"
+    ),
     "merge_when_verifying": (["--to-name", "x", "--verify", "--merge"], "--merge does not go together with --verify"),
-    "name_when_cleaning": (["--to-name", "x", "--cleanup", "--default-name", "y"], "--default-name does not go together"),
+    "name_when_cleaning": (
+        ["--to-name", "x", "--cleanup", "--default-name", "y"], "--default-name does not go together"
+    ),
     "no_such_flavor": (["--to-name", "x", "--flavor", "5"], "invalid choice: '5'"),
     "no_such_order": (["--to-name", "x", "--order", "random"], "invalid choice: 'random'"),
     "no_number": (["--to-name", "x", "--history", "all"], "'all' is no whole number greater than 0"),

@@ -30,7 +30,7 @@ def queue(queue_name: str, redis_url: str) -> Iterator[Queue]:
 
 @pytest.fixture
 def doctor(redis_url: str, redis: Redis, queue_name: str) -> Iterator[Doctor]:
-    """A doctor with the rights of an administrator, and CONFIG GET, which no role has: enough to see and to repair all."""
+    """A doctor with the rights of an administrator, and CONFIG GET, which no role has: it sees and repairs all."""
     user, admin = f"admin-{queue_name}", read_roles()["admin"]
     redis.execute_command(*acl_rule([*admin.needed, *admin.useful, "config|get"], user=user, password="x").split())
     yield Doctor(redis_url.replace("//", f"//{user}:x@"), roles=["admin"])

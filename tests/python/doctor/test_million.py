@@ -1,4 +1,4 @@
-"""The time that the doctor takes, and that it takes from others: DOCTOR_JOBS=1000000 (``make million``), else a few jobs."""
+"""The time of the doctor, and the time that it takes from others: DOCTOR_JOBS=1000000 (``make million``), else few."""
 
 import os
 import time

@@ -17,7 +17,7 @@ def runs(pid: int) -> bool:
 
 
 def owner(code: str = "sys.stdin.read()", make: str = "EmbeddedRedis()") -> "subprocess.Popen[str]":
-    """Start a process that starts a server, prints its pid, its supervisor's pid and its URL, and then runs ``code``."""
+    """Start a process that starts a server, prints its pid, its supervisor's and its URL, and then runs ``code``."""
     return _python(f"""
 import os, signal, sys, threading
 from bullrush.embedded import EmbeddedRedis

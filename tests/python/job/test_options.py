@@ -130,7 +130,8 @@ def test_equal_options_are_compiled_once_and_nan_is_not_mistaken_for_none() -> N
 
 def test_stored_options_are_read_under_their_long_names_and_unknown_ones_pass() -> None:
     wire = {
-        "attempts": 2, "kl": 5, "fpof": True, "jobId": "x", "removeOnFail": {"age": 1}, "de": {"id": "d"}, "tm": "trace",
+        "attempts": 2, "kl": 5, "fpof": True, "jobId": "x", "removeOnFail": {"age": 1}, "de": {"id": "d"},
+        "tm": "trace",
         "omc": True, "myOwn": 1, "repeat": {"every": 5, "startDate": 1},
     }  # fmt: skip
     assert read_options(wire) == {

@@ -30,7 +30,8 @@ def test_a_worker_that_gets_a_job_in_each_of_many_queues_at_once_goes_on_working
     for turn in range(1, 5):
         for queue in many:
             queue.add("n")
-        wait_until(lambda: sum(queue.get_completed_count() for queue in many) == turn * len(many), seconds=60)  # noqa: B023
+        expected = turn * len(many)
+        wait_until(lambda: sum(queue.get_completed_count() for queue in many) == expected, seconds=60)  # noqa: B023
         last = [queue.get_completed(0, 0)[0] for queue in many]
         longest = max(job.finished_on - job.timestamp for job in last)
         assert longest < 5000

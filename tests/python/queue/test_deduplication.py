@@ -117,4 +117,8 @@ def test_a_value_that_is_not_a_deduplication_option_is_refused(
 
 def test_the_error_for_an_unknown_member_names_the_nearest_one(queue: Queue) -> None:
     with pytest.raises(UnknownOptionError, match="use 'keep_last_if_active'"):
-        queue.add("work", {}, deduplication={"id": "d", "keepLastIfActive": True})  # type: ignore[typeddict-unknown-key]
+        queue.add(
+            "work",
+            {},
+            deduplication={"id": "d", "keepLastIfActive": True},  # type: ignore[arg-type]
+        )

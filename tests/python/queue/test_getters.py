@@ -52,7 +52,8 @@ def test_a_job_reads_the_results_and_failures_of_its_children(queue: Queue, pare
     ignored = {queue.to_key(f"ignored{n}"): f"no {n}" for n in range(30)}
     assert parent.get_ignored_children_failures() == parent.get_failed_children_values() == ignored
     everything = parent.get_dependencies()
-    assert {kind: len(children) for kind, children in everything.items()} == parent.get_dependencies_count()  # type: ignore[arg-type]
+    counts: dict[str, int] = {kind: len(children) for kind, children in everything.items()}  # type: ignore[arg-type]
+    assert counts == parent.get_dependencies_count()
     assert everything["failed"] == [queue.to_key(f"bad{n}") for n in range(30)]
     assert set(everything["unprocessed"]) == {queue.to_key(f"open{n}") for n in range(30)}
     assert parent.get_dependencies_count(failed=True, ignored=True) == {"ignored": 30, "failed": 30}
@@ -64,7 +65,8 @@ def test_every_page_of_children_can_be_read(parent: Job, kind: str) -> None:
     found: list[Any] = []
     cursor, pages = 0, 0
     while cursor or not pages:
-        page: dict[str, Any] = parent.get_dependencies(**{kind: {"cursor": cursor, "count": 10}})  # type: ignore[assignment, arg-type]
+        asked: Any = {kind: {"cursor": cursor, "count": 10}}
+        page: Any = parent.get_dependencies(**asked)
         assert set(page) == {kind, f"next_{kind}_cursor"}
         found += page[kind]
         cursor = page[f"next_{kind}_cursor"]

@@ -34,7 +34,8 @@ def test_counts_by_state(filled: Queue) -> None:
     assert filled.count() == 6
     assert filled.get_job_count_by_types("completed", "failed") == 4
     assert [
-        filled.get_waiting_count(), filled.get_active_count(), filled.get_delayed_count(), filled.get_prioritized_count(),
+        filled.get_waiting_count(), filled.get_active_count(), filled.get_delayed_count(),
+        filled.get_prioritized_count(),
         filled.get_waiting_children_count(), filled.get_completed_count(), filled.get_failed_count(),
     ] == [2, 0, 2, 2, 0, 2, 2]  # fmt: skip
 

@@ -26,7 +26,8 @@ def test_add_stores_the_job_and_returns_it(queue: Queue, redis: Redis) -> None:
     held = redis.hgetall(f"bull:{queue.name}:v7")
     assert orjson.loads(held["data"]) == {"videoId": 7}
     assert orjson.loads(held["opts"]) == {
-        "attempts": 3, "priority": 1, "backoff": {"type": "fixed", "delay": 1000}, "jobId": "v7", "timestamp": 1_700_000_000_000,
+        "attempts": 3, "priority": 1, "backoff": {"type": "fixed", "delay": 1000}, "jobId": "v7",
+        "timestamp": 1_700_000_000_000,
     }  # fmt: skip
 
 

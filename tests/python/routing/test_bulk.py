@@ -71,8 +71,9 @@ def test_other_options_count_on_routes_too(queue: Queue, redis: Redis) -> None:
 def test_one_wrong_job_adds_and_registers_nothing(
     queue: Queue, redis: Redis, job: Any, error: type[Exception], message: str
 ) -> None:
+    jobs = [{"name": "good"}, {"name": "good", "opts": {"target": GPU}}, job]
     with pytest.raises(error, match=message):
-        queue.add_bulk([{"name": "good"}, {"name": "good", "opts": {"target": GPU}}, job])  # type: ignore[typeddict-item]
+        queue.add_bulk(jobs)
     assert list(redis.scan_iter(f"bull:{queue.name}[:~]*")) == []
 
 
@@ -86,7 +87,8 @@ def test_a_route_that_cannot_be_registered_adds_nothing(queue: Queue, redis: Red
 
 def test_many_jobs_of_many_routes_are_added_once(queue: Queue, redis: Redis) -> None:
     targets = [None, *({"capabilities": [f"c{n}"]} for n in range(9))]
-    jobs = queue.add_bulk([{"name": str(n), "opts": {"target": targets[n % 10]}} for n in range(2_000)])  # type: ignore[typeddict-item]
+    given = [{"name": str(n), "opts": {"target": targets[n % 10]}} for n in range(2_000)]
+    jobs = queue.add_bulk(given)  # type: ignore[arg-type]
     assert [job.name for job in jobs] == [str(n) for n in range(2_000)]
     for at in range(10):
         name = queue.name + (f"~cap.c{at - 1}" if at else "")

@@ -108,5 +108,6 @@ def test_a_scheduler_object_takes_a_target(queue: Queue) -> None:
     job = schedulers.upsert_job_scheduler("s", {"every": 60_000}, {"opts": {"target": EU}})
     assert job is not None
     assert job.queue_name == f"{queue.name}~reg.eu"
+    template = {"opts": {"target": {"capability": ["a"]}}}
     with pytest.raises(InvalidOptionError, match="'capabilities'"):
-        schedulers.upsert_job_scheduler("s", {"every": 60_000}, {"opts": {"target": {"capability": ["a"]}}})  # type: ignore[typeddict-unknown-key]
+        schedulers.upsert_job_scheduler("s", {"every": 60_000}, template)  # type: ignore[arg-type]

@@ -47,7 +47,8 @@ def test_each_job_runs_where_its_target_matches(queue: Queue, worker: Callable[.
     seen = {name: Seen() for name in ("plain", "gpu", "eu")}
     targets = [None, GPU, BOTH, {"region": ["eu"]}, {"server": "exec-17"}, {"capabilities": ["*"]}]
     for _ in range(5):
-        queue.add_bulk([{"name": "a", "data": n, "opts": {"target": target}} for n, target in enumerate(targets)])  # type: ignore[typeddict-item]
+        jobs = [{"name": "a", "data": n, "opts": {"target": target}} for n, target in enumerate(targets)]
+        queue.add_bulk(jobs)  # type: ignore[arg-type]
     workers = [
         worker(seen["plain"]),
         worker(seen["gpu"], profile={"capabilities": ["gpu"], "region": ["eu"], "server": "exec-17"}, routes_only=True),

@@ -1,7 +1,8 @@
 """The programs of the pages about Spark run as printed.
 
 The blocks of a page that start with
-```python run one after another, in one process with the session of all Spark tests: starting Java takes seconds. The first block of docs/spark.md is the beginning of each page.
+```python run one after another, in one process with the session of all Spark tests: starting Java takes seconds. The
+first block of docs/spark.md is the beginning of each page.
 """
 
 import os

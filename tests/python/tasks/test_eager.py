@@ -1,4 +1,4 @@
-"""A registry that is eager runs a task when it is enqueued, with everything that a worker does around it, and no Redis."""
+"""A registry that is eager runs a task when it is enqueued, with all that a worker does around it, and no Redis."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator

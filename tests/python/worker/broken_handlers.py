@@ -68,7 +68,8 @@ class Untraceable(Exception):
 def errors() -> list[BaseException]:
     return [
         LooksAttributesUp("no"), ExitsWhenShown("no"), HidesItsClass("no"), Nameless("no"), RefusesNotes("no"),
-        RefusesAttributes("no"), Exception(Unhashable()), SystemExit(3), SystemExit(Unhashable()), GeneratorExit("no"), Untraceable("no"),
+        RefusesAttributes("no"), Exception(Unhashable()), SystemExit(3), SystemExit(Unhashable()),
+        GeneratorExit("no"), Untraceable("no"),
     ]  # fmt: skip
 
 

@@ -78,7 +78,7 @@ def jobs_of(seed: int) -> list[Any]:
 
 
 def state_of(redis: Redis, queue: Queue) -> dict[str, Any]:
-    """Return all keys of a queue, without what differs between two workers: tokens, ids of entries, lines of this file."""
+    """Return all keys of a queue, without what differs between two workers: tokens, ids of entries, line numbers."""
     found: dict[str, Any] = {}
     for key in redis.scan_iter(f"bull:{queue.name}:*"):
         name, kind = str(key).removeprefix(f"bull:{queue.name}:"), redis.type(key)

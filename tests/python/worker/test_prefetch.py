@@ -135,7 +135,7 @@ def test_a_job_given_back_is_as_it_was(
 def test_the_start_of_a_prefetched_job_is_soon_stored(
     queue: Queue, worker: Make, redis: Redis, gated: Gated, running: Running
 ) -> None:
-    """Whether it keeps running, ends, or is moved by its handler: its hash has when it started, how often, and where."""
+    """Whether it keeps running, ends, or its handler moves it: its hash has when and where it started, how often."""
     one_slow_among_quick(queue)
     running(worker(gated, name="somebody"))
     assert gated.began.wait(20)

@@ -106,6 +106,7 @@ def test_a_slot_whose_process_cannot_start_leaves_its_jobs_to_the_others(
         jobs = queue.add_bulk([{"name": "n"}] * 5)
         assert {job.wait_until_finished(timeout=60_000) for job in jobs} == {pid}
         os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: pid not in {child.pid for child in multiprocessing.active_children()}, "the process is gone")
         job = queue.add("by nobody yet")
         wait_until(lambda: len(reported) > 3, "no slot can start")
         assert job.get_state() in {"waiting", "active"}

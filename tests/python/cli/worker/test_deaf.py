@@ -1,4 +1,4 @@
-"""Processes that do not listen: a handler that holds the GIL, a module that is never imported, a process that is stopped."""
+"""Processes that do not listen: a handler holds the GIL, a module is never imported, a process is stopped."""
 
 from __future__ import annotations
 

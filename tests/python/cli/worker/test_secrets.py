@@ -1,4 +1,4 @@
-"""A planted password and planted data appear in no line at DEBUG, whatever goes wrong: jobs, connections, logins, TLS."""
+"""A planted password and planted data are in no line at DEBUG, whatever fails: jobs, connections, logins, TLS."""
 
 from __future__ import annotations
 

@@ -51,7 +51,10 @@ def test_every_entry_is_read_once(options: StreamOptions, queue: Queue, worker: 
     done = {row["jobId"]: row for row in found if row["event"] == "completed"}
     assert done["job-3"]["returnvalue"] == '{"twice":6}'
     assert dict(done["job-3"]["fields"])["prev"] == "active"  # type: ignore[call-overload]
-    assert all(row["id"].startswith(f"{row['timestamp'].timestamp() * 1000:.0f}-") for row in found)  # type: ignore[attr-defined]
+    assert all(
+        row["id"].startswith(f"{row['timestamp'].timestamp() * 1000:.0f}-")  # type: ignore[attr-defined]
+        for row in found
+    )
 
 
 def test_a_checkpoint_of_another_queue_is_refused(options: StreamOptions) -> None:
