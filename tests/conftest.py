@@ -13,7 +13,23 @@ from redis import Redis
 
 from bullrush.embedded import EmbeddedRedis
 
-INTEROP = Path(__file__).parent / "interop"
+TESTS = Path(__file__).parent
+INTEROP = TESTS / "interop"
+#: Tests that start interpreters or servers of their own, or wait for real time: they take most of the time of all tests.
+#: `make t` leaves them out.
+SLOW = tuple(
+    str(TESTS / place)
+    for place in (
+        *("faults", "interop", "python/spark", "python/cli/worker", "python/django", "python/embedded"),
+        *("lua/denied", "lua/route/test_pods.py", "python/doctor/test_server.py", "python/routing/test_retirement.py"),
+        *("python/test_user_program.py", "python/testing/test_page.py"),
+        *(
+            f"python/worker/test_{name}.py"
+            for name in ("loop_ended", "process_runner", "process_starts", "program", "signals", "slow_listeners")
+        ),
+        *(f"repository/test_{name}.py" for name in ("benchmarks", "docs", "frameworks", "rights")),
+    )
+)
 
 
 @pytest.fixture(scope="session")
@@ -65,8 +81,10 @@ def redis(_client: Redis, queue_name: str) -> Redis:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
-    """Run all Spark tests in one test process, since a session costs a gigabyte, and give them more time."""
+    """Mark slow tests. Run all Spark tests in one process, since a session costs a gigabyte, and give them more time."""
     for item in items:
+        if str(item.path).startswith(SLOW):
+            item.add_marker(pytest.mark.slow)
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
             if not item.get_closest_marker("timeout"):

@@ -85,6 +85,7 @@ def test_a_shutdown_timeout_that_passes_while_no_job_runs_ends_with_code_0(start
     queue.add("n")
     command = start("leaving:nothing", "-Q", queue.name, "--shutdown-timeout", "0")
     wait_until(lambda: queue.get_completed_count() == 1)
+    wait_until(lambda: [client["cmd"] for client in queue.get_workers()] == ["bzpopmin"], "it waits for jobs")
     command.terminate()
     assert command.ends() == 0, command.output
 
