@@ -126,10 +126,10 @@ WORKER_RUNS ?= $(if $(SAMPLE),20,200)
 SEED := $(or $(SEED),$(shell date +%s))
 fuzz: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## random steps and running workers beside BullMQ for Node: SEQUENCES=20000 WORKER_RUNS=200 SEED=1
 	@for play in steps fan-out; do \
-	  $(PY) -m tests.interop.fuzz --play $$play --sequences $(SEQUENCES) --seed $(SEED) --workers $(WORKERS) $(ARGS) || exit 1; \
+	  $(PY) -m tests.interop.random.fuzz --play $$play --sequences $(SEQUENCES) --seed $(SEED) --workers $(WORKERS) $(ARGS) || exit 1; \
 	  done
 	@for play in workers fan-out-workers; do \
-	  $(PY) -m tests.interop.fuzz --play $$play --sequences $(WORKER_RUNS) --seed $(SEED) --workers $(WORKERS) $(ARGS) || exit 1; \
+	  $(PY) -m tests.interop.random.fuzz --play $$play --sequences $(WORKER_RUNS) --seed $(SEED) --workers $(WORKERS) $(ARGS) || exit 1; \
 	  done
 
 # Random bytes: for so long for each target, or so many inputs each.
@@ -159,8 +159,8 @@ drift: $(VENV)/.built $(VENV)/.dev  ## which scripts the newest BullMQ changed, 
 
 SERVERS ?= $(if $(SAMPLE),redis-7.0 valkey-8.1,redis-6.2 redis-7.0 redis-8.0 valkey-8.1)
 ON_SERVERS := $(if $(SAMPLE),tests/lua tests/faults/test_scripts_flushed.py tests/faults/test_memory_full.py tests/faults/test_server_restarted.py \
-  tests/interop/test_state_fetch.py tests/interop/test_state_finish.py,\
-  tests/lua $(wildcard tests/interop/test_state_*.py) tests/faults tests/redis_cluster)
+  tests/interop/state/test_fetch.py tests/interop/state/test_finish.py,\
+  tests/lua tests/interop/state tests/faults tests/redis_cluster)
 test-servers: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## scripts, states and faults on Redis 6.2, 7.0, 8.0 and Valkey 8.1: SAMPLE=1, SERVERS=redis-8.0
 	@failed=; for name in $(SERVERS); do \
 	  printf '\033[1m==> %s\033[0m\n' "$$name"; \
@@ -175,13 +175,13 @@ FLEET_JOBS ?= 12000
 ROUTE_JOBS ?= 100000
 fleet: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## BullMQ 5 and 6 and bullrush work 12,000 jobs together while every kind of fault happens, then 100,000 over 40 routes
 	$(call say,$(FLEET_JOBS) jobs for a mixed fleet with every kind of fault)
-	@FLEET_JOBS=$(FLEET_JOBS) $(PYTEST) tests/interop/test_fleet_faults.py
+	@FLEET_JOBS=$(FLEET_JOBS) $(PYTEST) tests/interop/fleet/test_faults.py
 	$(call say,$(ROUTE_JOBS) jobs over 40 routes whose workers are killed)
-	@ROUTE_JOBS=$(ROUTE_JOBS) $(PYTEST) tests/interop/test_route_fleet.py
+	@ROUTE_JOBS=$(ROUTE_JOBS) $(PYTEST) tests/interop/fleet/test_routes.py
 
 kills: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## queues of Bull are moved by migrators that are killed after each command: KILLS=5
 	$(call say,Killed migrators)
-	@KILLS=$(or $(KILLS),all) $(PYTEST) -n $(WORKERS) tests/interop/killing $(ARGS)
+	@KILLS=$(or $(KILLS),all) $(PYTEST) -n $(WORKERS) tests/interop/legacy/killing $(ARGS)
 
 SECONDS ?= 300
 FAULTS ?= $(if $(SAMPLE),200,400)
@@ -211,7 +211,7 @@ planted: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## builds with planted bug
 BRIDGE_JOBS ?= 10000
 bridge: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## 10,000 jobs go over the bridge from Bull while its own worker works, too
 	$(call say,$(BRIDGE_JOBS) jobs go over the bridge from Bull)
-	@BRIDGE_JOBS=$(BRIDGE_JOBS) $(PYTEST) --timeout 600 tests/interop/test_legacy_bridge.py -k works_too $(ARGS)
+	@BRIDGE_JOBS=$(BRIDGE_JOBS) $(PYTEST) --timeout 600 tests/interop/legacy/test_bridge.py -k works_too $(ARGS)
 
 bench: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## compare with BullMQ and, with ARGS=--all, many other queues, on this machine
 	@$(PIP) --group bench

@@ -10,19 +10,17 @@ from urllib.parse import urlsplit
 import pytest
 from redis import Redis
 
-from bullrush import LegacyQueue, Queue
+from bullrush import Queue
 from bullrush._core import stop_clock
-
-from .bull_queue import flavor_of
-from .live import TheirQueue
-from .manual_side import ManualSide
-from .node_process import NodeProcess
-from .node_side import NodeSide
-from .pair import Pair, Sides
-from .queue_side import QueueSide
-from .script_side import ScriptSide
-from .state import by_job
-from .timeless import without_times, without_traces, without_wake_ups
+from tests.interop.sides.manual_side import ManualSide
+from tests.interop.sides.node_process import NodeProcess
+from tests.interop.sides.node_side import NodeSide
+from tests.interop.sides.pair import Pair, Sides
+from tests.interop.sides.queue_side import QueueSide
+from tests.interop.sides.script_side import ScriptSide
+from tests.interop.sides.state import by_job
+from tests.interop.sides.their_queue import TheirQueue
+from tests.interop.sides.timeless import without_times, without_traces, without_wake_ups
 
 HERE = Path(__file__).parent
 
@@ -191,20 +189,5 @@ def ours(redis_url: str, queue_name: str, redis: Redis) -> Iterator[Queue]:
 
 @pytest.fixture
 def bull(request: pytest.FixtureRequest, node_fleet: NodeFleet) -> NodeProcess:
-    """Real Bull, of the version in the test's parameter; see `bull_queue`."""
+    """Real Bull, of the version in the test's parameter; see `legacy/bull_queue.py`."""
     return node_fleet.get(request.param)
-
-
-@pytest.fixture
-def old(queue_name: str, redis_url: str, bull: NodeProcess) -> Iterator[LegacyQueue]:
-    """The test's queue, one of Bull."""
-    with LegacyQueue(queue_name, url=redis_url, flavor=flavor_of(bull)) as queue:
-        yield queue
-    bull.call("close", queue=queue_name)
-
-
-@pytest.fixture
-def new(queue_name: str, redis_url: str) -> Iterator[Queue]:
-    """The queue of BullMQ to which the jobs of `old` move."""
-    with Queue(f"{queue_name}-new", url=redis_url) as queue:
-        yield queue

@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 
 from bullrush import Queue
-from tests.interop.live import TheirQueue
-from tests.interop.node_process import NodeProcess
+from tests.interop.sides.node_process import NodeProcess
+from tests.interop.sides.their_queue import TheirQueue
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.node

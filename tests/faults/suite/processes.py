@@ -1,4 +1,4 @@
-"""The processes of one round: workers and producers of every kind, started, killed, suspended and ended by the suite."""
+"""The processes of a round: workers and producers of every kind, started, killed, suspended and ended by the suite."""
 
 import json
 import os

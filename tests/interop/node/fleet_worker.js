@@ -1,5 +1,5 @@
 'use strict';
-// Workers of real BullMQ in their own process, which tests kill; tests/interop/fleet_worker.py is the same for our side.
+// Workers of real BullMQ in their own process, which tests kill; tests/interop/fleet/worker.py is the same for our side.
 // usage: node fleet_worker.js <bullmq5|bullmq6> <redis url> <ledger file> <JSON: {queues, concurrency, lockDuration, ...}>
 
 const fs = require('node:fs');

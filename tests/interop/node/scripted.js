@@ -1,7 +1,7 @@
 'use strict';
 // The processor of every test worker: it does what the job's own data says, so that either side can run the same
 // job. `data.runs[n]` are the actions of the n-th start, the last one repeats; without `runs` the data is
-// returned. tests/interop/scripted.py is the same for our side.
+// returned. tests/interop/sides/scripted.py is the same for our side.
 
 /** Builds the processor for one library version; `hold` keeps a job until the process ends. */
 function scriptedProcessor(bullmq, queueOf) {

@@ -1,6 +1,6 @@
 'use strict';
 // A worker that runs by itself until nothing is left to do; records all that its handler and its listeners see.
-// tests/interop/worker_run.py is the same for our side.
+// tests/interop/random/worker_run.py is the same for our side.
 
 const { plain } = require('./plain');
 

@@ -23,7 +23,7 @@ from handler import Ledger
 sys.path.insert(0, str(Path(__file__).parents[4]))
 from bullrush import FlowProducer, Queue, aio, errors
 from tests.faults.suite.jobs import flow_of, kind_of
-from tests.interop.results import snaked
+from tests.interop.sides.results import snaked
 
 #: Jobs that wait before the producers pause, so that what a fault leaves behind is soon done.
 MOST_WAITING = 1500

@@ -1,0 +1,132 @@
+"""Worker processes of every kind on the same queues: real BullMQ 5.62.0 and 6.x, and ours with threads and with asyncio."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.interop.sides.results import snaked
+
+ROOT = Path(__file__).parents[3]
+NODE_WORKER = ROOT / "tests" / "interop" / "node" / "fleet_worker.js"
+NODE_KINDS = ("bullmq5", "bullmq6")
+KINDS = (*NODE_KINDS, "sync", "aio")
+
+#: A killed worker's jobs come back after this and two stalled checks. If it is too short, jobs stall on a busy machine.
+LOCK_MS = 5000
+STALLED_INTERVAL_MS = 1500
+CONCURRENCY = 10
+
+#: Options of queues whose events are all kept: the final check reads them.
+ALL_EVENTS = {"streams": {"events": {"maxLen": 100_000_000}}}
+
+#: With this code a process ends when a job makes it crash.
+CRASHED = 13
+
+
+@dataclass
+class Fleet:
+    """Starts, kills and stops worker processes, and counts which jobs their handlers started."""
+
+    url: str
+    queues: list[str]
+    folder: Path
+    #: Where kinds connect that do not use `url`.
+    urls: dict[str, str] = field(default_factory=dict)
+    processes: dict[str, list["subprocess.Popen[bytes]"]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
+    started: int = 0
+    #: Processes that were killed or suspended, or that a job has ended.
+    cut_off: int = 0
+
+    def start(self, kind: str) -> None:
+        """Start one process of a kind."""
+        self._start(kind, kind, self.queues)
+
+    def _start(self, name: str, kind: str, queues: list[str], **more: Any) -> None:
+        """Start one process of a kind for some queues, known by a name, with more options."""
+        self.started += 1
+        ledger = self.folder / f"{self.started}-{name}.ledger"
+        ledger.touch()
+        node = kind in NODE_KINDS
+        limits = {"lockDuration": LOCK_MS, "stalledInterval": STALLED_INTERVAL_MS, "maxStalledCount": 10}
+        options = {"concurrency": CONCURRENCY, "name": name, **limits}
+        settings = json.dumps({"queues": queues, **(options if node else snaked(options)), **more})
+        program = ["node", str(NODE_WORKER)] if node else [sys.executable, "-u", "-m", "tests.interop.fleet.worker"]
+        command = [*program, kind, self.urls.get(kind, self.url), str(ledger), settings]
+        with open(ledger.with_suffix(".log"), "wb") as log:
+            process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
+        self.processes[name].append(process)
+
+    def kill(self, kind: str) -> None:
+        """End the oldest process of a kind as a crash would."""
+        self.cut_off += 1
+        process = self.processes[kind].pop(0)
+        process.kill()
+        process.wait()
+
+    def suspend(self, kind: str) -> None:
+        """Stop the oldest process of a kind like a suspended machine, until `go_on`."""
+        self.cut_off += 1
+        self.processes[kind][0].send_signal(signal.SIGSTOP)
+
+    def go_on(self, kind: str) -> None:
+        """Continue it."""
+        self.processes[kind][0].send_signal(signal.SIGCONT)
+
+    def replace_crashed(self) -> None:
+        """Start a process for each one that a job has ended, as a supervisor does."""
+        for kind, processes in self.processes.items():
+            for process in [one for one in processes if one.poll() == CRASHED]:
+                self.cut_off += 1
+                processes.remove(process)
+                self.start(kind)
+
+    def stop(self) -> None:
+        """Let all processes finish their jobs and end.
+
+        Raises:
+            AssertionError: one of them had ended by itself, or does not end.
+        """
+        living = [process for processes in self.processes.values() for process in processes]
+        ended = {process.args[0]: process.poll() for process in living if process.poll() is not None}  # type: ignore[index]
+        assert not ended, f"ended by themselves: {ended}, {self.said()}"
+        for process in living:
+            process.terminate()
+        for process in living:
+            try:
+                assert process.wait(30) == 0, self.said()
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGUSR1)  # our processes then print their stacks
+                time.sleep(1)
+                raise AssertionError(f"{process.args} does not end: {self.said()}") from None
+
+    def end(self) -> None:
+        """End what is left, for the end of a test."""
+        for processes in self.processes.values():
+            for process in processes:
+                process.kill()
+                process.wait()
+
+    def runs(self) -> Counter[str]:
+        """Return how often handlers began each job, as ``queue:id``."""
+        return Counter(line for ledger in self.folder.glob("*.ledger") for line in ledger.read_text().splitlines())
+
+    def runs_by_kind(self) -> Counter[str]:
+        """Return how many runs each kind of worker began."""
+        counts: Counter[str] = Counter()
+        for ledger in self.folder.glob("*.ledger"):
+            counts[ledger.stem.split("-")[1]] += len(ledger.read_text().splitlines())
+        return counts
+
+    def runs_cut_off(self) -> int:
+        """Return the largest possible number of runs that Redis does not know: those of the last 5 ms of each process."""
+        return self.cut_off * CONCURRENCY * len(self.queues)
+
+    def said(self) -> str:
+        """Return the ends of all logs."""
+        return "\n".join(f"{log.name}: {log.read_text()[-2000:]}" for log in self.folder.glob("*.log"))
