@@ -1,4 +1,4 @@
-"""Fixtures of the fault tests: a server that may be killed, a ledger, worker processes and a proxy that breaks connections."""
+"""Fixtures of the fault tests: a server that may be killed, a ledger, worker processes, a proxy that breaks things."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -45,7 +45,7 @@ def cluster() -> Iterator[str]:
 
 @pytest.fixture
 def lasting_server(tmp_path: Path) -> Iterator[EmbeddedRedis]:
-    """Return a server that writes to disk before it acknowledges, so no acknowledged write is lost when it is killed."""
+    """Return a server that writes to disk before it acknowledges: what it acknowledged survives a kill."""
     with EmbeddedRedis(tmp_path / "data", port=0, args=["--appendfsync", "always"]) as own:
         yield own
 

@@ -1,4 +1,4 @@
-"""A proxy in front of Redis that breaks connections: it cuts, resets, delays, swallows or changes them, or loses a reply."""
+"""A proxy in front of Redis that breaks connections: it cuts, resets, delays, swallows or changes, or loses a reply."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,7 @@ _RESET = struct.pack("ii", 1, 0)
 
 @dataclass
 class Trap:
-    """Waits for a call of one of some scripts, lets Redis execute it, and breaks the connection instead of delivering the reply."""
+    """Waits for a call of some scripts, lets Redis execute it, and breaks the connection instead of replying."""
 
     scripts: Container[str | None]
     #: How much of the reply is delivered.
@@ -39,7 +39,7 @@ class Trap:
 
 @dataclass
 class HeldRequest:
-    """Waits for a call of a script, and keeps it from Redis until it is delivered. Its connection is silent from then on."""
+    """Waits for a call of a script, and keeps it from Redis until `deliver`. From then on its connection is silent."""
 
     script: str
     server_port: int

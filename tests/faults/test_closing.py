@@ -1,4 +1,4 @@
-"""A worker closes: jobs that have not started go back, running jobs may finish until the deadline, others are left to stall."""
+"""A worker closes: jobs not started go back, running jobs may finish until the deadline, others are left to stall."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""Connections that look open and are not, and servers that answer in a strange way: noticed within seconds, without a hot loop."""
+"""Connections that look open and are not, and servers that answer strangely: noticed in seconds, without a hot loop."""
 
 import logging
 import threading

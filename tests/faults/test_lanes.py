@@ -1,4 +1,4 @@
-"""A worker of several queues keeps every job when connections break, also those that several queues have under one id."""
+"""A worker of several queues keeps every job when connections break, also those with the same id in several queues."""
 
 import threading
 from collections import Counter

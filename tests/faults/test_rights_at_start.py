@@ -1,4 +1,4 @@
-"""A worker whose user lacks a right names it when it starts, tells it in its health, and goes on when the right is given."""
+"""A worker whose user lacks a right names it at the start and in its health, and goes on when the right is given."""
 
 import logging
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Sentinel: another server takes over, workers and producers follow by themselves, and nothing is written to a replica."""
+"""Sentinel: another server takes over, workers and producers follow by themselves, no write goes to a replica."""
 
 import re
 import threading

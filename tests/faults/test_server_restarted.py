@@ -1,4 +1,4 @@
-"""The server is killed under load and comes back with all acknowledged writes (append-only file, appendfsync always)."""
+"""The server is killed under load and comes back with all acknowledged writes (its append-only file is synced)."""
 
 import threading
 

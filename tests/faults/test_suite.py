@@ -14,6 +14,7 @@ from .suite.flatness import flatness
 from .suite.happened import Happened
 from .suite.history import History, Run, Stored
 from .suite.invariants import Findings, check
+from .suite.paragraphs import wrapped
 from .suite.plan import RoundPlan
 from .suite.report import PAGE, load_soak, page, unseen
 from .suite.results import add, load, of_round, share
@@ -239,10 +240,18 @@ def test_kinds_of_faults_that_no_round_has_had_are_named():
     assert unseen({"single": every}) == ""
     names = list(FAULTS)
     some = [{"faults": dict.fromkeys(part, 1)} for part in (names[:2], names[1:-2])]
-    told = unseen({"single": some[0], "cluster": some[1]})
-    assert told.endswith(f"without results are: {names[-2]}, {names[-1]}.\n")
-    assert f"{len(names) - 2} of the {len(names)} kinds" in told
+    text = unseen({"single": some[0], "cluster": some[1]})
+    assert text.endswith(f"without results are: {names[-2]}, {names[-1]}.\n")
+    assert f"{len(names) - 2} of the {len(names)} kinds" in text
 
 
 def test_the_page_has_what_the_results_say():
     assert PAGE.read_text() == page(load(), load_soak()), "try: python -m tests.faults.suite.report"
+
+
+def test_paragraphs_and_items_end_at_120_columns_while_tables_and_code_stay() -> None:
+    words, row = "word " * 30, f"| {'x' * 130} |"
+    assert wrapped(f"{words}\n{words}\n\n1. {words}\n{row}\n```\n{words}\n```\n").split("\n") == [
+        *(("word " * count).strip() for count in (24, 24, 12)), "",
+        "1. " + ("word " * 23).strip(), "   " + ("word " * 7).strip(), row, "```", words, "```", "",
+    ]  # fmt: skip

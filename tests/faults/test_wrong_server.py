@@ -1,4 +1,4 @@
-"""A server or a queue that cannot be used: producers and workers get an error of a clear type, and nothing is written."""
+"""A server or a queue that cannot be used: producers and workers get an error of a clear type, nothing is written."""
 
 import http.server
 import threading

@@ -1,4 +1,4 @@
-"""Every fact has one home: ``python -m tests.repository.probes`` adds an option, a key and an error to a copy of the tree.
+"""Every fact has one home: ``python -m tests.repository.probes`` adds an option, a key and an error to a copy.
 
 Each is as many edits as CONTRIBUTING says, and everything that follows from it must follow by itself. The core is
 compiled twice: first with what only the core knows, which must be an error of the first queue and worker, then the

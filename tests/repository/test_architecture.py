@@ -1,4 +1,4 @@
-"""The rules of docs/architecture.md, checked by machine: what may import what, how things are named, how long a file may be."""
+"""The rules of docs/architecture.md, checked by machine: what may import what, names, the length of files."""
 
 import ast
 import re
@@ -303,7 +303,7 @@ def test_a_trip_is_short_and_each_place_leads_to_the_next(trip: str, most: int) 
 
 
 def test_each_question_of_a_newcomer_has_an_answer() -> None:
-    """Each heading of docs/architecture.md that ends in a question mark is followed by a place in the code that exists."""
+    """Each heading of docs/architecture.md that ends in a question mark is followed by a place in the code."""
     page = (ROOT / "docs/architecture.md").read_text()
     answers = dict(re.findall(r"^### (.+\?)\n(.*?)(?=^#|\Z)", page, re.DOTALL | re.MULTILINE))
     subjects = ("completed", "retried", "given back", "checked", "wait", "worker option", "telemetry")

@@ -1,4 +1,4 @@
-"""The harness of the benchmarks: it must notice work that was not done, name missing contenders, and compute correctly."""
+"""The harness of the benchmarks: it notices work that was not done, names missing contenders, computes correctly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every command in the docs is one that the programs take: options, files of services and containers, packages, targets."""
+"""Every command in the docs is one that the programs take: options, files of services, packages, make targets."""
 
 from __future__ import annotations
 
@@ -20,15 +20,18 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 #: Other programs: the pages that the tests type into a terminal, or that say what to do elsewhere.
 OTHERS = {
-    "awk", "cd", "curl", "django-admin", "docker", "done", "env/bin/pip", "env/bin/venv-pack", "export", "for", "gh", "git", "jq", "kubectl",
-    "maturin", "mkdir", "npm", "pytest", "python", "python3", "python3.11", "redis-cli", "sed", "spark-submit", "uvicorn", "xargs",
+    "awk", "cd", "curl", "django-admin", "docker", "done", "env/bin/pip", "env/bin/venv-pack", "export", "for", "gh",
+    "git", "jq", "kubectl",
+    "maturin", "mkdir", "npm", "pytest", "python", "python3", "python3.11", "redis-cli", "sed", "spark-submit",
+    "uvicorn", "xargs",
     ".", "do",
 }  # fmt: skip
 #: What systemd knows, of the sections that a service has. A name that it does not know is ignored, with a warning only.
 SYSTEMD = {
     "Unit": {"Description", "Wants", "After"},
     "Service": {
-        "ExecStart", "EnvironmentFile", "Restart", "RestartSec", "RestartPreventExitStatus", "TimeoutStopSec", "KillMode", "User",
+        "ExecStart", "EnvironmentFile", "Restart", "RestartSec", "RestartPreventExitStatus", "TimeoutStopSec",
+        "KillMode", "User",
         "WorkingDirectory",
     },
     "Install": {"WantedBy"},

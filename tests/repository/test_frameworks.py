@@ -1,4 +1,4 @@
-"""The programs on the page about web frameworks run: their files, as printed, get requests, and the commands run the jobs.
+"""The programs on the page about web frameworks run: their files as printed, requests, and the commands for jobs.
 
 With Django 6 (`make test-django6`) only that part runs, since its environment has no other frameworks.
 """

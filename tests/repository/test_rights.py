@@ -1,4 +1,4 @@
-"""Who needs which right of Redis: the tables are those of the code, and every script and source file belongs to a role."""
+"""Who needs which right of Redis: the tables are those of the code; each script and source file belongs to a role."""
 
 import fnmatch
 

@@ -1,1 +1,4 @@
-"""The fault suite: random faults for servers, connections, processes and jobs, and what must hold after them. ``make faults``."""
+"""The fault suite: random faults for servers, connections, processes and jobs, and what must hold after them.
+
+``make faults`` runs it.
+"""

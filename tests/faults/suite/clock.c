@@ -1,4 +1,5 @@
-/* Moves the wall clock of one process: LD_PRELOAD it with BULLRUSH_CLOCK=<file>, whose first 8 bytes are an offset in ms.
+/* Moves the wall clock of one process: LD_PRELOAD it with BULLRUSH_CLOCK=<file>. The first 8 bytes of the file are an
+ * offset in ms.
  * The monotonic clock stays as it is, as when a machine's clock is set. */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-"""A wall clock that tests can set, for processes of this machine: a library of a page of C that is loaded before libc."""
+"""A wall clock that tests can set, for processes of this machine: a small C library that is loaded before libc."""
 
 import mmap
 import os

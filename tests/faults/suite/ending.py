@@ -37,7 +37,10 @@ def drain(round: "Round") -> None:
 
 
 def probe(round: "Round") -> None:
-    """Our workers get jobs that take a while, and keep a few free slots; then single jobs come, and somebody must begin each at once. Spark's tasks end while jobs run."""
+    """Our workers get jobs that take a while, and keep a few free slots. Then somebody must begin single jobs at once.
+
+    Spark's tasks end while jobs run.
+    """
     others = [process for process in round.processes.workers if process.kind in ("node", "spark")]
     for wrong in round.processes.end(others):
         round.findings.wrong(wrong)

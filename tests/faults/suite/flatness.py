@@ -15,7 +15,7 @@ TITLES = ("resident memory, MB", "descriptors", "threads", "keys in Redis")
 
 
 def flatness(samples: Samples) -> Iterator[tuple[str, int, float, float, float]]:
-    """Yield by process and thing, after the warm-up: the medians of the first and the last fifth, and the most that is right."""
+    """Yield by process and thing, after the warm-up: the medians of the first and last fifth, and the most allowed."""
     after = samples[int(len(samples) * WARM_UP) :]
     fifth = max(1, len(after) // 5)
     for name in names(samples):

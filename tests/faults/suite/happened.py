@@ -23,7 +23,7 @@ class Happened:
 
 
 class Watch(threading.Thread):
-    """Notes when another server has the queue although no fault moved it: on a machine with much to do a server may seem to be down."""
+    """Notes when another server has the queue although no fault moved it: on a busy machine a server may seem down."""
 
     MOVING = ("planned failover", "master killed", "master cut off", "slot migrated")
 

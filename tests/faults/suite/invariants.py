@@ -117,14 +117,14 @@ def _nothing_is_lost(found: Findings, history: History, losing: "list[Happened]"
 
 
 def _attempts_with_node(job: Stored, attempts: int, history: History) -> int:
-    """How many attempts a job may have taken: BullMQ for Node fails one whose completion is refused, and the job runs again."""
+    """How many attempts a job may have taken: BullMQ for Node fails a refused completion, and the job runs again."""
     ended = [run for run in history.runs.get(job.key, []) if run.ended is not None]
     unaccepted = sum(run.process.endswith("-node") and run.accepted is None for run in ended)
     return min(attempts + unaccepted, len(ended))
 
 
 def _node_gave_up(job: Stored, history: History) -> bool:
-    """Whether BullMQ for Node failed a job that it had run: it does so when Redis refuses the call that completes the job."""
+    """Whether BullMQ for Node failed a job that it ran: it does when Redis refuses the call that completes the job."""
     runs = history.runs.get(job.key, [])
     return (
         job.place == "failed"
@@ -151,7 +151,7 @@ def _each_has_one_outcome(found: Findings, history: History) -> None:
 
 
 def _outcomes_are_fenced(found: Findings, history: History, losing: "list[Happened]") -> None:
-    """No outcome of a run is accepted when another worker has been given the job since, by a server that kept what it knew."""
+    """No outcome of a run is accepted when another worker has the job since, by a server that kept its data."""
     for job in (job for jobs in history.stored.values() for job in jobs):
         run = history.by_name.get(job.run or "")
         if run is None or job.attempts != 1 or not (accepted := run.accepted or run.ended):

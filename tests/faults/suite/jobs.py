@@ -1,4 +1,4 @@
-"""The jobs of the suite: what each does and how it must end follows from its number, so nothing has to be remembered."""
+"""The jobs of the suite: the number of a job says what it does and how it ends, so nothing has to be remembered."""
 
 from typing import Any, NamedTuple
 

@@ -1,4 +1,4 @@
-"""A queue of its own for jobs that may end in any way: damaged ones, poison, and those whose replies are changed on the way."""
+"""A queue for jobs that may end in any way: damaged ones, poison, and those whose replies are changed on the way."""
 
 import threading
 from typing import TYPE_CHECKING, Any

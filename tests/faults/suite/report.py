@@ -7,6 +7,7 @@ from typing import Any
 
 from .faults import FAULTS
 from .flatness import flatness, kind
+from .paragraphs import wrapped
 from .processes import LOCK_MS, STALLED_INTERVAL_MS
 from .results import RESULTS, ROOT, Result, load, share
 
@@ -24,7 +25,7 @@ def page(results: list[Result], soak: Result | None = None) -> str:
     rounds = [one for one in results if "aborted" not in one and "mended" not in one]
     topologies = totals(rounds)
     everything = Counter(sum((one["numbers"] for one in topologies.values()), Counter()))
-    return TEMPLATE.read_text().format(
+    text = TEMPLATE.read_text().format(
         faults=f"{everything['faults']:,}",
         jobs=f"{everything['jobs']:,}",
         violations=everything["violations"],
@@ -49,6 +50,7 @@ def page(results: list[Result], soak: Result | None = None) -> str:
         soak=soak_section(soak) if soak else "",
         results=RESULTS.relative_to(ROOT / "docs"),
     )
+    return wrapped(text)
 
 
 def totals(rounds: list[Result]) -> dict[str, Any]:
@@ -151,7 +153,8 @@ def unseen(topologies: dict[str, Any]) -> str:
     names = [fault for fault in FAULTS if not any(one["faults"].get(fault) for one in topologies.values())]
     if not names:
         return ""
-    return f"\n{len(FAULTS) - len(names)} of the {len(FAULTS)} kinds have happened; without results are: {', '.join(names)}.\n"
+    seen = f"{len(FAULTS) - len(names)} of the {len(FAULTS)} kinds have happened"
+    return f"\n{seen}; without results are: {', '.join(names)}.\n"
 
 
 def seconds(value: float | None) -> str:

@@ -114,7 +114,8 @@ def commit() -> str:
     def git(*words: str) -> str:
         return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
 
-    return f"{__version__} ({git('rev-list', '--count', 'HEAD') or '?'} commits, {git('rev-parse', '--short', 'HEAD') or '?'})"
+    commits, last = git("rev-list", "--count", "HEAD") or "?", git("rev-parse", "--short", "HEAD") or "?"
+    return f"{__version__} ({commits} commits, {last})"
 
 
 def add_up(seconds: list[float]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""One round: servers and processes start, faults happen as the seed says, everything ends, and then all must be right."""
+"""One round: servers and processes start, faults happen as the seed says, all ends, and then all must be right."""
 
 import itertools
 import json

@@ -22,7 +22,7 @@ DRIVER = "driver"
 
 
 class Server:
-    """A ``redis-server`` that writes to disk before it acknowledges, so that no acknowledged write is lost when it is killed."""
+    """A ``redis-server`` that writes to disk before it acknowledges: what it acknowledged survives a kill."""
 
     def __init__(self, folder: Path, port: int, args: Sequence[str] = (), *, clock: Clock | None = None) -> None:
         self.binary, self.version = find_server()

@@ -1,4 +1,4 @@
-"""lua/route: with any command denied, the jobs of a route are in one list, and workers do not miss a registered route."""
+"""lua/route: with any command denied, the jobs of a route are in one list, and workers see each registered route."""
 
 from contextlib import suppress
 

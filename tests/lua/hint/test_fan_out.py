@@ -1,4 +1,4 @@
-"""The optional last argument ``fan_out`` of all scripts that make several jobs ready: a marker for each but the first."""
+"""The optional last argument ``fan_out`` of scripts that make several jobs ready: a marker for each but the first."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""lua/route/revive_routes.lua: a retired route that is in use again comes back, and one without any job is forgotten."""
+"""lua/route/revive_routes.lua: a retired route that is in use again comes back; one without any job is forgotten."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""lua/route/scan_jobs.lua: a worker with a profile takes the jobs whose target it matches, and leaves the others where they are."""
+"""lua/route/scan_jobs.lua: a worker with a profile takes the jobs whose target it matches, and leaves the others."""
 
 import json
 

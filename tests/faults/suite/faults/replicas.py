@@ -88,7 +88,12 @@ def master_killed(round: "Round", chance: random.Random) -> Made:
     if not replicas(round):
         return Made(void=True)
     old.kill()
-    return Made(lasts=chance.uniform(6, 9), undo=lambda: (old.start(), round.topology.settle())[1], may_lose=True)  # type: ignore[func-returns-value]
+
+    def undo() -> None:
+        old.start()
+        round.topology.settle()
+
+    return Made(lasts=chance.uniform(6, 9), undo=undo, may_lose=True)
 
 
 def master_cut_off(round: "Round", chance: random.Random) -> Made:

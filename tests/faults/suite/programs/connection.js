@@ -18,7 +18,8 @@ function connect(url, options = { maxRetriesPerRequest: null }) {
   if (kind === 'sentinel') {
     return new IORedis({ sentinels: nodes, name, ...options });
   }
-  return new IORedis.Cluster(nodes, { redisOptions: options, slotsRefreshTimeout: 3000, clusterRetryStrategy: () => 100 });
+  const limits = { slotsRefreshTimeout: 3000, clusterRetryStrategy: () => 100 };
+  return new IORedis.Cluster(nodes, { redisOptions: options, ...limits });
 }
 
 module.exports = { connect, bullmq: require(path.join(modules, 'bullmq5')) };

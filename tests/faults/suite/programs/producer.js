@@ -1,6 +1,6 @@
 'use strict';
-// A producer of real BullMQ 5.62.0 in its own process, until SIGTERM. All its ids are its own, since ioredis sends a call again when
-// its connection breaks. usage: node producer.js node <url> <ledger file> <JSON settings>
+// A producer of real BullMQ 5.62.0 in its own process, until SIGTERM. All its ids are its own, since ioredis sends a
+// call again when its connection breaks. usage: node producer.js node <url> <ledger file> <JSON settings>
 
 const fs = require('node:fs');
 const { connect, bullmq } = require('./connection');

@@ -18,7 +18,8 @@ function note(fact, key, run, start = 0) {
 }
 
 async function work(job) {
-  const { k, ms, fails, hopeless, kills, kills_once: killsOnce, hungry_once: hungryOnce, exits_once: exitsOnce } = job.data;
+  const { k, ms, fails, hopeless, kills } = job.data;
+  const { kills_once: killsOnce, hungry_once: hungryOnce, exits_once: exitsOnce } = job.data;
   const run = `${stem}.${runs++}`;
   note('b', k, run, job.attemptsStarted);
   if (kills || ((killsOnce || hungryOnce) && job.attemptsStarted === 1)) {

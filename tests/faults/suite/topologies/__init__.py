@@ -1,4 +1,7 @@
-"""Where the queue of a round lives: one server, Sentinel with two replicas, or a cluster of three masters and three replicas."""
+"""Where the queue of a round lives: one server, Sentinel with two replicas, or a cluster of three masters.
+
+Each master of the cluster has a replica.
+"""
 
 from .base import Topology
 from .cluster import Cluster

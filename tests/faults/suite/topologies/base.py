@@ -69,7 +69,7 @@ class Topology(ABC):
         self.clock.close()
 
     def patiently(self, function: Callable[["Redis[str]"], Any], seconds: float = SECONDS) -> Any:
-        """Call a function with a client of the master until it is not refused: the suite itself must live with the faults."""
+        """Call a function with a client of the master until it is not refused: the suite itself meets the faults."""
         deadline = time.monotonic() + seconds
         while True:
             try:
