@@ -15,7 +15,7 @@ from bullrush.embedded import EmbeddedRedis
 
 TESTS = Path(__file__).parent
 INTEROP = TESTS / "interop"
-#: Tests that start interpreters or servers of their own, or wait for real time: they take most of the time of all tests.
+#: Tests that start interpreters or servers of their own, or wait for real time: they take most of the time of all.
 #: `make t` leaves them out.
 SLOW = tuple(
     str(TESTS / place)
@@ -81,7 +81,7 @@ def redis(_client: Redis, queue_name: str) -> Redis:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
-    """Mark slow tests. Run all Spark tests in one process, since a session costs a gigabyte, and give them more time."""
+    """Mark slow tests. Run all Spark tests in one process, since a session costs a gigabyte, with more time."""
     for item in items:
         if str(item.path).startswith(SLOW):
             item.add_marker(pytest.mark.slow)

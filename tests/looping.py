@@ -35,7 +35,7 @@ class Looping:
         raise NotImplementedError
 
     def _stop_accepting(self, listener: asyncio.Server) -> None:
-        """Accept no more; the listener is closed last: asyncio forgets a connection that is being accepted meanwhile."""
+        """Accept no more. The listener closes last: asyncio forgets a connection that is being accepted meanwhile."""
         for listening in listener.sockets:
             self._loop.remove_reader(listening.fileno())
 

@@ -1,4 +1,4 @@
-"""What a server does for one queue: tests share a server, so its own counters and lists have the calls of others, too."""
+"""What a server does for one queue: tests share a server, whose counters and lists have the calls of all."""
 
 import base64
 import uuid
@@ -10,7 +10,7 @@ from redis import Redis
 
 @contextmanager
 def commands_about(name: str, redis: Redis) -> Iterator[Callable[[], list[str]]]:
-    """Yield a function that returns the commands (``["EVALSHA", ...]``) with ``name`` in an argument since the beginning.
+    """Yield a function that returns the commands (``["EVALSHA", ...]``) with ``name`` in an argument since the start.
 
     The commands that a script calls are not among them.
     """

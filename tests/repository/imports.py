@@ -46,7 +46,7 @@ _CRATES: dict[str, tuple[str, ...]] = {"bullrush": (), "bullrush_arrow": ("arrow
 
 
 def rust_imports(source: Path) -> Graph:
-    """Return what each module of all crates uses of them, without tests. ``pub use`` is left out: it hands a name on."""
+    """Return what each module of all crates uses of them, without tests and ``pub use``, which hands a name on."""
     modules: dict[tuple[str, ...], Path] = {}
     for path in source.rglob("*.rs"):
         parts = path.relative_to(source).with_suffix("").parts
