@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import os
 import pickle
@@ -90,21 +91,20 @@ def main(pipe: Connection, setup: ProcessSetup) -> None:
     if hasattr(os, "register_at_fork"):
         # What a handler forks sends nothing to the worker, and does not keep the pipe open when this process is dead.
         os.register_at_fork(after_in_child=pipe.close)
-    try:
-        call = _caller(setup, pipe)
-    except BaseException as error:
-        pipe.send(f"{type(error).__name__}: {describe(error, retry=False).reason}")
-        return
-    pipe.send(None)
     pid = os.getpid()
-    try:
+    # The worker is gone, or has closed the pipe: nobody waits for an answer.
+    with contextlib.suppress(EOFError, OSError):
+        try:
+            call = _caller(setup, pipe)
+        except BaseException as error:
+            pipe.send(f"{type(error).__name__}: {describe(error, retry=False).reason}")
+            return
+        pipe.send(None)
         while True:
             results = call(pipe.recv())
             if os.getpid() != pid:  # a fork that the handler made: the pipe is not its own
                 os._exit(0)
             pipe.send(results)
-    except (EOFError, OSError):
-        pass
 
 
 def _ignored(_number: int, _frame: object) -> None:
