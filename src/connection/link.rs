@@ -72,7 +72,7 @@ impl WeakLink {
     }
 
     /// A new user of the link; `None` when it has closed.
-    pub(super) fn join(&self) -> Option<Link> {
+    pub(crate) fn join(&self) -> Option<Link> {
         let shared = self.0.upgrade()?;
         let timeout = shared.options.connect_timeout;
         Some(Link { _user: Arc::new(User::join(&shared)?), shared, timeout, covers_reply: false })

@@ -1,6 +1,7 @@
 //! A queue and its links.
 
 use std::future::Future;
+use std::sync::Arc;
 
 use redis::{Cmd, Value};
 use tokio::sync::OnceCell;
@@ -40,7 +41,7 @@ pub struct QueueHandle {
     pub(super) options: QueueOptions,
     checked: OnceCell<()>,
     meta_written: OnceCell<()>,
-    pub(super) registration: Option<Registration>,
+    pub(super) registration: Option<Arc<Registration>>,
     pub(super) single: Coalescer,
     pub(super) durability: Option<Durability>,
 }
@@ -65,7 +66,7 @@ impl QueueHandle {
     /// The queue is a route: it is registered before anything is added to it.
     #[must_use]
     pub fn with_registration(mut self, registration: Option<Registration>) -> Self {
-        self.registration = registration;
+        self.registration = registration.map(Arc::new);
         self
     }
 
@@ -150,7 +151,7 @@ impl QueueHandle {
     pub(super) fn is_connected_and_prepared(&self) -> bool {
         self.meta_written.initialized()
             && self.link.is_connected()
-            && self.registration.as_ref().is_none_or(Registration::is_fresh)
+            && self.registration.as_ref().is_none_or(|registration| registration.is_fresh())
     }
 
     pub(super) async fn read(&self, cmd: &Cmd) -> Result<Value> {

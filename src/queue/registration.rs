@@ -1,8 +1,12 @@
 //! Registering a route before jobs are added to it, so that workers find it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::connection::Link;
+use redis::Value;
+
+use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
 use crate::mutex::Mutex;
 use crate::protocol::keys::hash_tag;
@@ -14,6 +18,9 @@ use crate::scripts::route::retire_routes;
 /// After this time the next add registers the route again: the base queue may have been removed, with its registry.
 const KNOWN_FOR: Duration = Duration::from_secs(30);
 
+/// Where the jobs are that a worker is to run.
+const OPEN: [&str; 6] = ["wait", "paused", "prioritized", "delayed", "active", "waiting-children"];
+
 /// The registration of a route in the registry of its base queue.
 pub struct Registration {
     base: Keys,
@@ -24,6 +31,8 @@ pub struct Registration {
     last: Mutex<Option<Instant>>,
     /// Held by the call that registers it; others wait for that one.
     turn: tokio::sync::Mutex<()>,
+    /// It is looked at again when its time is over.
+    looks_again: AtomicBool,
 }
 
 impl Registration {
@@ -36,6 +45,7 @@ impl Registration {
             known_for: KNOWN_FOR,
             last: Mutex::new(None),
             turn: tokio::sync::Mutex::new(()),
+            looks_again: AtomicBool::new(false),
         }
     }
 
@@ -50,8 +60,9 @@ impl Registration {
     }
 
     /// Registers the route `keys`, unless that was done a short time ago. True if it is new in the registry.
-    pub(super) async fn ensure(&self, link: &Link, keys: &Keys) -> Result<bool> {
+    pub(super) async fn ensure(self: &Arc<Self>, link: &Link, keys: &Keys) -> Result<bool> {
         if self.is_fresh() {
+            self.look_again(link, keys);
             return Ok(false);
         }
         let _turn = self.turn.lock().await;
@@ -68,6 +79,27 @@ impl Registration {
             return Ok(is_new);
         }
         Ok(false)
+    }
+
+    /// Registers the route again when its time is over, if it has jobs that a worker is to run. If its base was removed
+    /// meanwhile, nobody would find these jobs until another one is added.
+    fn look_again(self: &Arc<Self>, link: &Link, keys: &Keys) {
+        if self.looks_again.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let (registration, link, keys) = (self.clone(), link.downgrade(), keys.clone());
+        let age = self.last.lock().map_or(Duration::ZERO, |last| last.elapsed());
+        let rest = self.known_for.saturating_sub(age);
+        tokio::spawn(async move {
+            tokio::time::sleep(rest).await;
+            registration.looks_again.store(false, Ordering::Relaxed);
+            let Some(link) = link.join() else { return };
+            let mut has_jobs = redis::cmd("EXISTS");
+            has_jobs.arg(&OPEN.map(|state| keys.of(state)));
+            if matches!(link.call(&has_jobs, Retry::Safe).await, Ok(Value::Int(1..))) {
+                let _ = registration.ensure(&link, &keys).await;
+            }
+        });
     }
 
     /// Frees the place of the route, which was removed, unless it has jobs again. The next job registers it again.

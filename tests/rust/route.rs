@@ -1,6 +1,6 @@
 //! Targets, profiles and the names of routes.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bullrush::error::Error;
 use bullrush::protocol::route::{queue_of, split_name, Fallback, Mode, NewFallback, Profile, RouteEntry, Target};
@@ -210,6 +210,35 @@ fn an_entry_of_the_registry_is_read_if_this_version_could_have_written_it() {
         r#"{"capabilities":["gpu"],"fallback":"base","fallback_after":"soon"}"#,
     ] {
         assert!(entry(strange).is_err(), "{strange}");
+    }
+}
+
+#[tokio::test]
+async fn a_route_with_jobs_is_registered_again_when_its_base_was_removed_and_one_without_is_not() {
+    let server = Server::start();
+    let link = server.link();
+    let (base, route) = (Keys::new("bull", "q").unwrap(), Keys::new("bull", "q~cap.gpu").unwrap());
+    let known_for = Duration::from_millis(400);
+    for again in [1, 0] {
+        let gpu = target("gpu", "", "", Mode::All);
+        let registration = Registration::new(base.clone(), gpu, NewFallback::Unchanged).renewed_after(known_for);
+        let queue = QueueHandle::new(link.clone(), link.clone(), route.clone(), QueueOptions::default())
+            .with_registration(Some(registration));
+        let mut batch = JobBatch::new();
+        batch.push(job("{}"));
+        queue.add_jobs(&batch).await.unwrap();
+        run(&link, "DEL bull:q:ext:routes").await;
+        queue.add_jobs(&batch).await.unwrap();
+        if again == 0 {
+            run(&link, "DEL bull:q~cap.gpu:wait").await;
+        }
+        assert_eq!(number(&link, "HLEN bull:q:ext:routes").await, 0);
+        let later = Instant::now() + known_for * if again == 0 { 2 } else { 20 };
+        while number(&link, "HLEN bull:q:ext:routes").await == 0 && Instant::now() < later {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        assert_eq!(number(&link, "HLEN bull:q:ext:routes").await, again);
+        run(&link, "DEL bull:q:ext:routes").await;
     }
 }
 
