@@ -1,11 +1,10 @@
 -- Finds the commands that the user of this connection may not run. Nothing is different afterwards.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    commands, in lower case, a subcommand after a bar
--- Returns those that may not be run. Others are not checked: commands that are not in the list below, and before Redis
--- 7
---         those that no script may run. If DEL is asked for and denied, before Redis 7, it is the only one that is
---         told: what the others would write could not be deleted. Who does not ask for DEL asks for no command that
---         writes.
+-- Returns those that may not be run. Others are not checked: commands that are not in the list below, and before
+--         Redis 7 those that no script may run. If DEL is asked for and denied, before Redis 7, it is the only one
+--         that is reported: what the others would write could not be deleted. Who does not ask for DEL asks for no
+--         command that writes.
 -- Events  none
 local check = redis.acl_check_cmd
 --- @include is_denial

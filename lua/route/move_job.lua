@@ -37,7 +37,7 @@ local open_children = redis.pcall('SCARD', job_key .. ':dependencies')
 if type(open_children) == 'number' and open_children > 0 then
   return -1
 end
--- A parent that waits for this job knows it by its key. A parent that cannot be read is not told.
+-- A parent that waits for this job knows it by its key. A parent that cannot be read stays as it is.
 local dependencies = fields[3] and fields[3] .. ':dependencies'
 if dependencies and redis.pcall('SISMEMBER', dependencies, job_key) ~= 1 then
   dependencies = nil

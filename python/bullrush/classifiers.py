@@ -57,8 +57,8 @@ def network(error: BaseException) -> Verdict | None:
 
 def _codes_of_mail(error: BaseException) -> list[int]:
     """Return what a mail server answered: for the mail, or for each address; of smtplib or aiosmtplib."""
-    told = getattr(error, "recipients", None)
-    each = [code for code, _ in told.values()] if isinstance(told, dict) else told or [error]
+    recipients = getattr(error, "recipients", None)
+    each = [code for code, _ in recipients.values()] if isinstance(recipients, dict) else recipients or [error]
     codes = [one if isinstance(one, int) else getattr(one, "smtp_code", getattr(one, "code", None)) for one in each]
     return [code for code in codes if isinstance(code, int) and code >= _FIRST_ERROR]
 

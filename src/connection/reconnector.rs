@@ -20,9 +20,8 @@ use super::wire::Wire;
 use super::LinkState;
 
 /// A connection is silent if a reply is due and no byte came for so many times [`super::LinkOptions::silence`].
-const PATIENCE: u64 = 4;
-/// For each of these that was written without an answer, the link is patient for one time more: a long upload is no
-/// silence.
+const SILENT_AFTER: u64 = 4;
+/// For so many bytes that were written without an answer, the link waits one time more: a long upload is no silence.
 const UPLOAD: u64 = 256 << 10;
 /// After so many times a silent connection that was left is closed, whatever the server does.
 const LEFT: u32 = 30;
@@ -155,7 +154,7 @@ impl Reconnector {
                     let now = wire.awaiting();
                     silent = if now.is_some() && now == before { silent + 1 } else { 0 };
                     before = now;
-                    if silent >= PATIENCE + (wire.unanswered() / UPLOAD).min(u64::from(LEFT)) {
+                    if silent >= SILENT_AFTER + (wire.unanswered() / UPLOAD).min(u64::from(LEFT)) {
                         return Ending::Silent;
                     }
                 }

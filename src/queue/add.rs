@@ -52,21 +52,25 @@ impl QueueHandle {
     /// [`crate::error::Error::OutcomeUnknown`] when a reply got lost and ids are automatic: parts of the batch may be
     /// there.
     pub async fn add_jobs(&self, batch: &JobBatch) -> Result<AddedJobs> {
-        self.add_jobs_patiently(batch, None).await
+        self.add_jobs_waiting_for_memory(batch, None).await
     }
 
     /// As [`QueueHandle::add_jobs`]; with oom_wait it waits while the memory of the server is full.
     ///
     /// # Errors
     /// See [`QueueHandle::add_jobs`].
-    pub async fn add_jobs_patiently(&self, batch: &JobBatch, oom_wait: Option<Arc<OomWait>>) -> Result<AddedJobs> {
+    pub async fn add_jobs_waiting_for_memory(
+        &self,
+        batch: &JobBatch,
+        oom_wait: Option<Arc<OomWait>>,
+    ) -> Result<AddedJobs> {
         // Before the first connection is made.
         batch.check_due()?;
         self.writable().await?;
         // Only batches of more than one call use the bulk link.
         let link = if batch.chunks().nth(1).is_none() { &self.link } else { &self.bulk };
         durably(self.durability.as_ref(), link, &self.keys, |link| async {
-            let mut adder = Adder::new(link.clone(), self.keys.clone(), self.options.wake).with_patience(oom_wait);
+            let mut adder = Adder::new(link.clone(), self.keys.clone(), self.options.wake).waiting_for_memory(oom_wait);
             adder.add(batch).await?;
             adder.finish().await
         })

@@ -62,7 +62,7 @@ impl Adder {
     }
 
     /// With oom_wait, parts that Redis refuses for want of memory are sent until it takes them.
-    pub(super) fn with_patience(self, oom_wait: Option<Arc<OomWait>>) -> Self {
+    pub(super) fn waiting_for_memory(self, oom_wait: Option<Arc<OomWait>>) -> Self {
         Adder { oom_wait, ..self }
     }
 

@@ -82,7 +82,7 @@ impl StalledChecker {
 }
 
 /// One pass, unless another worker made one within the interval. `stalled` gets the ids of the jobs that were put back.
-/// Their workers are told.
+/// Their workers get a message.
 ///
 /// # Errors
 /// What [`move_stalled_jobs_to_wait`] returns.

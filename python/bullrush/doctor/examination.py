@@ -135,11 +135,11 @@ class Doctor:
         await self._reach()
         on_cluster = await self._is_on_cluster()
         every = await self._with_routes(names) if names else await self._find()
-        patients = self._in_one_slot(every, on_cluster=on_cluster)
-        await self._examine_servers(patients)
+        queues = self._in_one_slot(every, on_cluster=on_cluster)
+        await self._examine_servers(queues)
         if self._machine:
             self._report.findings += machine.embedded_servers()
-        examined, suspects = await self._examine_queues(patients, named=frozenset(names))
+        examined, suspects = await self._examine_queues(queues, named=frozenset(names))
         await self._look_again(suspects)
         if deep:
             await self._examine_jobs(examined)
@@ -152,13 +152,13 @@ class Doctor:
     async def _reach_one(self, one: Server) -> None:
         try:
             # The others need the time that one of a cluster might take.
-            await one.ping(self._nodes.patience if self._nodes.is_cluster else self._timeout)
+            await one.ping(self._nodes.node_timeout if self._nodes.is_cluster else self._timeout)
         except ConnectionLostError:
             if not self._nodes.is_cluster:
                 raise
             # The text of the error names the nodes of the URL.
             self._report.findings.append(
-                Finding("BR011", f"{one.address}: no answer within {self._nodes.patience:,} ms")
+                Finding("BR011", f"{one.address}: no answer within {self._nodes.node_timeout:,} ms")
             )
             self._nodes.leave_out(one)
         except RedisServerError as error:
@@ -180,11 +180,11 @@ class Doctor:
             self._report.skipped.append(f"{left} of the cluster: give a URL that begins with redis+cluster://")
         return True
 
-    async def _examine_servers(self, patients: list[QueueUnderTest]) -> None:
+    async def _examine_servers(self, queues: list[QueueUnderTest]) -> None:
         """Look at each server, or at each master of a cluster."""
         for one in self._nodes.servers:
             one.roles = self._roles
-            one.sample = next((tested.name for tested in patients if tested.server is one), one.queue.name)
+            one.sample = next((tested.name for tested in queues if tested.server is one), one.queue.name)
             for check in _SERVER:
                 for finding in await self._made(check, one):
                     at = f"{one.address}: " if one.address else ""
@@ -235,18 +235,18 @@ class Doctor:
 
     def _in_one_slot(self, names: Iterable[str], *, on_cluster: bool) -> list[QueueUnderTest]:
         """Return the queues that can be examined: on a cluster those whose keys are in one slot."""
-        patients = []
+        queues = []
         for name in names:
             if on_cluster and self._nodes.is_scattered(name):
                 self._report.findings.append(Finding("BR010", f"{self._prefix}:{name}", name))
             elif (tested := self._nodes.tested(name)) is None:
                 self._report.skipped.append(f"the queue {name}: its master does not answer")
             else:
-                patients.append(tested)
-        return patients
+                queues.append(tested)
+        return queues
 
     async def _examine_queues(
-        self, patients: Sequence[QueueUnderTest], *, named: Collection[str]
+        self, queues: Sequence[QueueUnderTest], *, named: Collection[str]
     ) -> tuple[list[QueueUnderTest], list[_Suspect]]:
         """Look at queues while there is time.
 
@@ -255,8 +255,8 @@ class Doctor:
         await self._list_clients()
         suspects: list[_Suspect] = []
         examined: list[QueueUnderTest] = []
-        left = len(patients)
-        for group in groups(patients):
+        left = len(queues)
+        for group in groups(queues):
             if time.monotonic() > self._end:
                 self._report.skipped.append(f"{counted(left, 'queue')}: there was no time; name them with --queue")
                 break
@@ -320,11 +320,11 @@ class Doctor:
             self._report.findings += [finding for finding in seen if finding is not None]
             left -= len(group)
 
-    async def _examine_jobs(self, patients: list[QueueUnderTest]) -> None:
+    async def _examine_jobs(self, queues: list[QueueUnderTest]) -> None:
         """Read every job. The queues of one server share one walk through its keys."""
         broken = {finding.queue for finding in self._report.findings if finding.code == "BR104"}
         for one in self._nodes.servers:
-            group = [tested for tested in patients if tested.server is one and tested.name not in broken]
+            group = [tested for tested in queues if tested.server is one and tested.name not in broken]
             if group:
                 what = f"the jobs of {', '.join(tested.name for tested in group)}"
                 self._report.findings += await self._tried(read_jobs(group), what)

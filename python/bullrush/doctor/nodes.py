@@ -14,7 +14,7 @@ from bullrush.url import resolve
 #: Their slots are far from each other.
 _TAGS: Final = ("{3}", "{2}", "{1}", "{0}")
 #: ms for each of them, if the timeout has so many.
-_LEAST_PATIENCE: Final = 1_000
+_LEAST_TIMEOUT: Final = 1_000
 
 
 class Nodes:
@@ -37,9 +37,9 @@ class Nodes:
         return [server for server in self._masters if server not in self._left_out]
 
     @property
-    def patience(self) -> int:
+    def node_timeout(self) -> int:
         """How many ms one node of a cluster may take to answer."""
-        return max(self._timeout // len(_TAGS), min(self._timeout, _LEAST_PATIENCE))
+        return max(self._timeout // len(_TAGS), min(self._timeout, _LEAST_TIMEOUT))
 
     async def find(self) -> None:
         """Ask which servers there are, and forget what they have said."""
@@ -57,10 +57,14 @@ class Nodes:
             return await find_masters(self._any.queue.core, checked=False)
         for tag in _TAGS[:-1]:
             try:
-                return await find_masters(Server(self._url, self._prefix, self.patience, tag).queue.core, checked=False)
+                return await find_masters(self._any_in(tag).queue.core, checked=False)
             except ConnectionLostError:
                 continue
-        return await find_masters(Server(self._url, self._prefix, self.patience, _TAGS[-1]).queue.core, checked=False)
+        return await find_masters(self._any_in(_TAGS[-1]).queue.core, checked=False)
+
+    def _any_in(self, tag: str) -> Server:
+        """Return the URL as the server of a slot. It has the time of one node to answer."""
+        return Server(self._url, self._prefix, self.node_timeout, tag)
 
     def leave_out(self, server: Server) -> None:
         """Take a server out, since it does not answer."""

@@ -68,7 +68,7 @@ class LegacyAdding(LegacyBase):
             The job. If a job with its ``job_id`` exists, that job.
 
         Raises:
-            LegacyQueueError: it cannot be told which version of Bull it is, see `get_flavor`.
+            LegacyQueueError: it is not known which version of Bull it is, see `get_flavor`.
             DataError: a part of the data is not JSON; the message has its path.
             InvalidOptionError: an option has an invalid value, or this version of Bull does not have it.
             OutcomeUnknownError: the connection broke; the job, which has no ``job_id``, was added or not.
@@ -109,7 +109,7 @@ class LegacyAdding(LegacyBase):
             JobNotFoundError: the job does not exist.
             JobStateError: the job has not failed.
             JobLockMismatchError: a worker still holds the job.
-            LegacyQueueError: it cannot be told which version of Bull it is, see `get_flavor`.
+            LegacyQueueError: it is not known which version of Bull it is, see `get_flavor`.
             OutcomeUnknownError: the connection broke; the job was moved or not.
         """
         layout = await self._require_layout()

@@ -43,8 +43,8 @@ def call(
 ) -> DataFrame:
     """Add one job per row, wait until workers have run them, and return the rows with the results of their jobs.
 
-    The workers are anybody's: Node services, Python services, `drain` in another program. They need not be told: a job
-    is a job. Each task has at most ``in_flight`` unfinished jobs, so the queue stays short however many rows there are.
+    The workers are anybody's: Node services, Python services, `drain` in another program. They need not know of this
+    call. Each task has at most ``in_flight`` unfinished jobs, so the queue stays short however many rows there are.
     Results are read from the jobs, not from events, so nothing is missed while Redis or a network is away.
 
     The jobs run during this call, once. Actions on the result use the stored rows (``persist``), until you call

@@ -200,7 +200,7 @@ class RunCalls(WorkerBase[JobT]):
             force: do not wait. Running jobs run again, on another worker, when their lock has expired.
             timeout: the longest wait in ms; then close by force.
         """
-        patience = None if timeout is None else checks.milliseconds("timeout", timeout)
+        timeout_ms = None if timeout is None else checks.milliseconds("timeout", timeout)
         was_closed, self._closing = self._closing, True
         self._ended.set()
         if self._core is not None:
@@ -215,7 +215,7 @@ class RunCalls(WorkerBase[JobT]):
         try:
             self.emit("closing")
         finally:
-            run.begin_close(patience, force=force)
+            run.begin_close(timeout_ms, force=force)
         grace = _GRACE
         while grace > 0 and not run.is_reported and not run.is_inside():
             await sleep(_POLL)

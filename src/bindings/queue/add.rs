@@ -65,7 +65,7 @@ impl CoreQueue {
         let oom_wait = plan.oom_wait.clone();
         if sent.links.is_empty() {
             return Ok(self.start(|queue| async move {
-                let added = queue.add_jobs_patiently(&sent.batch, oom_wait).await?;
+                let added = queue.add_jobs_waiting_for_memory(&sent.batch, oom_wait).await?;
                 Ok(Output::AddedJobs(added.ids, added.duplicates))
             }));
         }

@@ -142,7 +142,7 @@ impl<'a> Url<'a> {
         }
         let authority = self.place.split('/').next().unwrap_or_default();
         let (login, hosts) = authority.rsplit_once('@').unwrap_or(("", authority));
-        // A login before each host, or a password: it cannot be told.
+        // A login before each host, or a password with these characters: it is not known which.
         if self.kind != Kind::Unix && login.split_once('@').is_some_and(|(_, rest)| rest.contains(',')) {
             return Err(format!(
                 "user and password stand once in a {scheme}:// URL, before all hosts: user:password@host,host2. A \

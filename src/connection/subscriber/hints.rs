@@ -8,7 +8,7 @@ use redis::Cmd;
 use crate::connection::{Link, Retry};
 
 /// How long a publisher waits for the server: later the message is worth nothing.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Link {
     /// Publishes messages in one round trip. A failure is only logged: whoever listens also looks for itself.
@@ -22,7 +22,7 @@ impl Link {
         if calls.is_empty() {
             return;
         }
-        let replies = self.with_call_timeout(Some(PATIENCE)).pipeline(&calls, Retry::Safe).await;
+        let replies = self.with_call_timeout(Some(TIMEOUT)).pipeline(&calls, Retry::Safe).await;
         let refused = |replies: Vec<crate::error::Result<_>>| replies.into_iter().find_map(Result::err);
         if let Some(error) = replies.map_or_else(Some, refused) {
             tracing::debug!(channel, %error, "could not publish");

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_a_node_that_answers_the_problem_is_told() {
+    async fn without_a_node_that_answers_the_problem_is_reported() {
         let cluster = Cluster::new(vec![at(1)]);
         assert!(matches!(owner(&cluster, 9).await, Err(ConnectError::Retry(text)) if text == "it is down"));
     }

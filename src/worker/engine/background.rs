@@ -75,9 +75,9 @@ pub fn start_lane(
             skipped: state.stats.stalled_skipped.clone(),
         };
         let (reported, late, failed) = (state.clone(), state.clone(), state.clone());
-        let (told, of) = (link.clone(), keys.clone());
+        let (hints, of) = (link.clone(), keys.clone());
         started.push(tasks.spawn(checker.run(
-            move |ids| report_stalled(&reported, &told, &of, ids),
+            move |ids| report_stalled(&reported, &hints, &of, ids),
             move |percent| late.emit(Event::ChecksSkipped { percent }),
             move |text| failed.error(text),
         )));

@@ -1,4 +1,4 @@
-//! What a worker is told of a queue that it is to serve.
+//! What Python says about a queue that a worker is to serve.
 
 use serde::Deserialize;
 

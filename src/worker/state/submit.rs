@@ -44,7 +44,7 @@ impl WorkerState {
         self.submit_with_details(Outcome::Failed { job, failure }, || Details::from_core(class));
     }
 
-    /// A handler has limited the queue. Until Redis has told for how long, nothing is fetched and no fetched job
+    /// A handler has limited the queue. Until Redis has said for how long, nothing is fetched and no fetched job
     /// starts.
     pub fn rate_limited(&self, job: Arc<HeldJob>) {
         if !job.settle() {

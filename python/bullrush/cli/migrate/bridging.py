@@ -14,7 +14,7 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 def until_signal(call: Callable[[], T], close: Callable[[], object]) -> T:
-    """Return what a call returns that goes on until it is told to close.
+    """Return what a call returns that goes on until `close` is called.
 
     Args:
         call: runs on a thread of its own, so that the signal finds the main thread waiting.

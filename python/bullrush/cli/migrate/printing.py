@@ -167,7 +167,7 @@ def print_bridge(heading: Heading, report: BridgeReport, *, as_json: bool) -> No
     if as_json:
         write_json({**heading.json, **report.to_json()})
         return
-    write(f"{jobs_of(sum(report.moved.values()))} carried over; {report.mirrored:,} outcomes told to Bull.")
+    write(f"{jobs_of(sum(report.moved.values()))} carried over; {report.mirrored:,} outcomes reported to Bull.")
     _print_remarks("special", report.notes)
 
 

@@ -1,4 +1,4 @@
-"""``bullrush info``: all queues of a server at a glance."""
+"""``bullrush info``: all queues of a server in one table."""
 
 from __future__ import annotations
 

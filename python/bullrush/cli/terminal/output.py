@@ -133,8 +133,8 @@ def moment(timestamp: int | None, zone: str | None = None) -> str | None:
         # Written by hand, or by a broken clock.
         return f"{timestamp} ms"
     passed = age(timestamp) or ""
-    told = clock.isoformat(sep=" ", timespec="seconds")
-    return f"{told} ({passed if passed.startswith('in ') else f'{passed} ago'})"
+    shown = clock.isoformat(sep=" ", timespec="seconds")
+    return f"{shown} ({passed if passed.startswith('in ') else f'{passed} ago'})"
 
 
 def _zone(name: str | None) -> tzinfo | None:

@@ -60,7 +60,7 @@ def _check(worker: AnyWorker, queues: Sequence[Queue]) -> None:
 
 
 async def _missing_rights(queue: Queue) -> list[str]:
-    """Return what a worker needs and the user of the URL may not do; nothing if that cannot be told."""
+    """Return what a worker needs and the user of the URL may not do; nothing if that is not known."""
     try:
         return await reply(queue.core.missing_rights(read_roles()["worker"].needed))
     except RedisServerError:

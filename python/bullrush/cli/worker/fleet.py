@@ -65,9 +65,9 @@ class Fleet:
             force: do not wait for them at all.
         """
         self._closing = True
-        patience = None if timeout is None else round(timeout * 1000)
+        timeout_ms = None if timeout is None else round(timeout * 1000)
         for worker in self.workers:
-            threading.Thread(target=_close, args=(worker, force, patience), daemon=True).start()
+            threading.Thread(target=_close, args=(worker, force, timeout_ms), daemon=True).start()
 
     def _run(self, worker: Any) -> None:
         try:

@@ -16,7 +16,7 @@ _log: Final = logging.getLogger("bullrush.worker")
 #: Problems that a new process may solve. Without Redis none would work any better.
 _FATAL: Final = frozenset({"deaf", "stuck", "stopped", "silent"})
 #: Seconds for a request.
-_PATIENCE: Final = 5
+_TIMEOUT: Final = 5
 _TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -43,7 +43,7 @@ def serve(address: tuple[str, int], monitored: Monitored) -> None:
 
     class Pages(BaseHTTPRequestHandler):
         # A client that says nothing more must not keep its thread.
-        timeout = _PATIENCE
+        timeout = _TIMEOUT
 
         def do_HEAD(self) -> None:
             self.do_GET()

@@ -19,7 +19,7 @@ from bullrush.extending import hard_exit, merged_metrics
 if TYPE_CHECKING:
     from types import FrameType
 
-#: What the main thread is told beside the words of the supervisor.
+#: An order for the main thread, beside those of the supervisor.
 _ENDED: Final = "ended"
 
 #: Seconds for outcomes on their way to Redis when the process is ended by force.

@@ -15,11 +15,11 @@ from bullrush.doctor.finding import Finding
 from bullrush.doctor.reading import QueueUnderTest
 
 
-async def read_jobs(patients: Sequence[QueueUnderTest]) -> list[Finding]:
+async def read_jobs(queues: Sequence[QueueUnderTest]) -> list[Finding]:
     """BR104 and BR201 to BR207: every job of some queues of one server, which share one walk through its keys."""
-    server = patients[0].server
+    server = queues[0].server
     places: dict[str, Places] = {}
-    for group in groups(patients):
+    for group in groups(queues):
         read = await together([read_places(tested) for tested in group])
         places |= {tested.name: of for tested, of in zip(group, read, strict=True)}
     hashes: dict[str, Hashes] = {}
@@ -36,7 +36,7 @@ async def read_jobs(patients: Sequence[QueueUnderTest]) -> list[Finding]:
     # Two walks through all keys, in the same round trips.
     await together([compare(), free()])
     found += wrong.findings()
-    for group in groups(patients):
+    for group in groups(queues):
         for more in await together([_read(tested, places[tested.name], hashes[tested.name]) for tested in group]):
             found += more
     return found

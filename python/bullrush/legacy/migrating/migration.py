@@ -31,7 +31,7 @@ _REASONS: Final = {
 }
 _GONE: Final = "there was no job under this id; the id was removed"
 #: A job that has changed so often while it was read is left.
-_PATIENCE: Final = 20
+_MOST_CHANGES: Final = 20
 #: So many jobs are listed for each note.
 _LISTED: Final = 100
 
@@ -126,7 +126,7 @@ class Migration:
     def _leave(self, one: Moved, state: str) -> None:
         if one.reason == "changed":
             self._changed[one.id] += 1
-            if self._changed[one.id] < _PATIENCE:
+            if self._changed[one.id] < _MOST_CHANGES:
                 return
         if one.id not in self._left[one.place]:
             self._left[one.place].add(one.id)

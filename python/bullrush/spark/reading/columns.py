@@ -115,7 +115,7 @@ def arrow_schema(schema: StructType) -> pyarrow.Schema:
     """Return the same columns in Arrow, exactly as Spark wants them from a task."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    # Newer versions have to be told the zone of timestamps, older ones always use this one.
+    # Newer versions take the zone of timestamps as an argument, older ones always use this one.
     zone: dict[str, Any] = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
     return to_arrow_schema(schema, **zone)
 

@@ -1,4 +1,4 @@
-"""A quick look at Redis while Spark plans, so that a wrong address is told before any task starts."""
+"""A quick look at Redis while Spark plans, so that a wrong address is reported before any task starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker is told of a queue that it serves."""
+"""What a worker knows of a queue that it serves."""
 
 from __future__ import annotations
 

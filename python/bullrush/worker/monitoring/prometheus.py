@@ -66,7 +66,7 @@ def worker_page(
         lines += _titles(name, "Problems of this worker, as its health tells them", "gauge")
         lines += [f'{name}{{{given}, problem="{kind}"}} {int(kind in problems)}' for kind in get_args(Problem)]
     unmatched = "bullmq_route_unmatched"
-    lines += _titles(unmatched, "Jobs in routes without a worker, told by one of the workers", "gauge")
+    lines += _titles(unmatched, "Jobs in routes without a worker, reported by one of the workers", "gauge")
     routes = run.core.unmatched_routes() if run else {}
     lines += [f'{unmatched}{{{given}, route="{escaped_label(name)}"}} {count}' for name, count in routes.items()]
     limits = [*(f"{limit / 1000:g}" for limit in CoreWorker.histogram_limits()), "+Inf"]

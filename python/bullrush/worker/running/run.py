@@ -117,8 +117,8 @@ class WorkerRun:
             if self._closing is None or (force and not self._forced) or timeout_ms is not None:
                 self._forced = force
                 self._closing = self.core.close(timeout_ms, force)
-                patience = 0 if force else math.inf if timeout_ms is None else timeout_ms / 1000
-                self._deadline = min(self._deadline, time.monotonic() + patience)
+                seconds = 0 if force else math.inf if timeout_ms is None else timeout_ms / 1000
+                self._deadline = min(self._deadline, time.monotonic() + seconds)
 
     def end_with(self, error: BaseException) -> None:
         """Close the run because of an error, which `supervise` then raises."""

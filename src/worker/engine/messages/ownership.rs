@@ -16,7 +16,7 @@ use crate::worker::state::WorkerState;
 /// Locks per round trip.
 const CHUNK: usize = 1_000;
 /// How long the subscription may take until it is reported that there is none.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The jobs to check, by id and token.
 type Held = Vec<(Arc<str>, Arc<str>)>;
@@ -27,7 +27,7 @@ pub async fn watch_ownership(state: Arc<WorkerState>, link: Link, lane: Arc<Lane
     let beginning = format!("{}:", lane.queue());
     let listening = subscriber.listen(&Channel::Owls.of(lane.keys.prefix()), &beginning, &inbox, First::Notice);
     let report = async {
-        let confirmed = listening.confirmed(PATIENCE).await;
+        let confirmed = listening.confirmed(TIMEOUT).await;
         // Once per worker, not per queue.
         if let (Err(error), false) = (&confirmed, state.deaf.swap(true, Ordering::Relaxed)) {
             state.error(format!("no messages arrive here, so that lost locks are noticed later: {error}"));

@@ -22,14 +22,14 @@ STOP: Final = "stop"
 FORCE: Final = "force"
 
 #: Seconds for an answer.
-_PATIENCE: Final = 3.0
+_TIMEOUT: Final = 3.0
 
 
 class Line:
     """The supervisor's end."""
 
     def __init__(self, end: socket.socket) -> None:
-        end.settimeout(_PATIENCE)
+        end.settimeout(_TIMEOUT)
         self._socket = end
         self._rest = b""
         self._saying = threading.Lock()

@@ -132,9 +132,9 @@ class Offsets:
             if more > 0:
                 late[state] = more
         if late:
-            told = " and ".join(f"{count} {state}" for state, count in late.items())
+            counts = " and ".join(f"{count} {state}" for state, count in late.items())
             raise DataSourceError(
-                f"{told} jobs have a finish time that this stream has passed already: a worker's clock is more than "
+                f"{counts} jobs have a finish time that this stream has passed already: a worker's clock is more than "
                 f"lagMs={self._options.lag_ms} behind. A larger lagMs prevents it. {_LOST}"
             )
 
