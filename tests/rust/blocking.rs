@@ -14,7 +14,7 @@ use futures_util::FutureExt;
 
 use crate::fake::{bulk, confirmed, Fake};
 use crate::proxy::Proxy;
-use crate::server::{endpoint, number, patient, run, text, until, Server};
+use crate::server::{endpoint, number, run, text, timeout, until, Server};
 
 const KEY: &str = "bull:q:marker";
 
@@ -143,7 +143,7 @@ async fn a_wait_for_markers_goes_to_the_server_of_the_calls_although_a_sentinel_
     })
     .await;
     let endpoint = endpoint(&format!("redis+sentinel://127.0.0.1:{port}/main"));
-    let link = Link::open(endpoint.clone(), patient(20_000));
+    let link = Link::open(endpoint.clone(), timeout(20_000));
     run(&link, "PING").await;
     named.store(wrong.port(), Ordering::SeqCst);
     let mut blocking = BlockingLink::new(endpoint, None).beside(&link);

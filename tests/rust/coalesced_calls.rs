@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use crate::proxy::Proxy;
 use crate::queue::{job, queue};
-use crate::server::{endpoint, number, patient, text, Server};
+use crate::server::{endpoint, number, text, timeout, Server};
 
 type AddResult = oneshot::Receiver<Result<String>>;
 
@@ -85,7 +85,7 @@ async fn an_id_that_exists_affects_only_its_own_job() {
 async fn only_jobs_with_automatic_ids_have_an_unknown_outcome() {
     let server = Server::start();
     let proxy = Proxy::to(server.port()).await;
-    let link = Link::open(endpoint(&format!("redis://127.0.0.1:{}", proxy.port)), patient(10_000));
+    let link = Link::open(endpoint(&format!("redis://127.0.0.1:{}", proxy.port)), timeout(10_000));
     let queue = warm(&link).await;
     for id in [None, Some("mine")] {
         let ((_, first), (_, second)) = (add(&queue, NewJob { id, ..job("1") }), add(&queue, job("2")));
@@ -103,7 +103,7 @@ async fn only_jobs_with_automatic_ids_have_an_unknown_outcome() {
 #[tokio::test]
 async fn without_a_connection_each_call_waits_alone() {
     let mut server = Server::start();
-    let link = Link::open(server.endpoint(), patient(300));
+    let link = Link::open(server.endpoint(), timeout(300));
     let queue = warm(&link).await;
     server.kill();
     while link.is_connected() {

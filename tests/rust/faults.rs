@@ -12,7 +12,7 @@ use redis::Value;
 
 use crate::proxy::{Disorder, Proxy};
 use crate::queue::job;
-use crate::server::{endpoint, number, patient, run, text, until, Server};
+use crate::server::{endpoint, number, run, text, timeout, until, Server};
 
 fn through(proxy: &Proxy, options: LinkOptions) -> Link {
     Link::open(endpoint(&format!("redis://127.0.0.1:{}/0", proxy.port)), options)
@@ -37,7 +37,7 @@ async fn a_call_waits_for_a_server_that_starts_late() {
 async fn an_idle_link_notices_a_lost_connection_and_keeps_its_name() {
     let server = Server::start();
     let observer = server.link();
-    let link = Link::open(server.endpoint(), LinkOptions { client_name: Some("named".into()), ..patient(5_000) });
+    let link = Link::open(server.endpoint(), LinkOptions { client_name: Some("named".into()), ..timeout(5_000) });
     run(&link, "PING").await;
     let mut states = link.watch();
     run(&observer, "CLIENT KILL TYPE normal SKIPME yes").await;
@@ -70,7 +70,7 @@ async fn a_lost_reply_is_reported_or_the_command_repeated() {
     let server = Server::start();
     let observer = server.link();
     let proxy = Proxy::to(server.port()).await;
-    let link = through(&proxy, patient(10_000));
+    let link = through(&proxy, timeout(10_000));
     for (retry, executions) in [(Retry::Never, 1), (Retry::Safe, 2)] {
         run(&observer, "SET count 0").await;
         // Connected, so that the lost reply is not one of the handshake.
@@ -90,7 +90,7 @@ async fn a_lost_reply_is_reported_or_the_command_repeated() {
 async fn a_connection_to_a_server_that_does_not_answer_is_closed_after_a_while() {
     let server = Server::start();
     let proxy = Proxy::to(server.port()).await;
-    let options = LinkOptions { silence: Duration::from_millis(100), ..patient(10_000) };
+    let options = LinkOptions { silence: Duration::from_millis(100), ..timeout(10_000) };
     let link = through(&proxy, options);
     run(&link, "PING").await;
     let mut states = link.watch();
@@ -137,9 +137,9 @@ async fn a_call_waits_for_a_busy_server() {
         stuck.call(eval, Retry::Never).await
     });
     // After the limit every client gets BUSY, the one with a short timeout as an error.
-    let impatient = link.with_connect_timeout(Some(Duration::ZERO));
+    let without_wait = link.with_connect_timeout(Some(Duration::ZERO));
     let busy = || async {
-        let reply = impatient.call(redis::cmd("DBSIZE"), Retry::Never).await;
+        let reply = without_wait.call(redis::cmd("DBSIZE"), Retry::Never).await;
         matches!(reply, Err(Error::Server { code, .. }) if code == "BUSY")
     };
     until("the server is busy", busy).await;
@@ -153,7 +153,7 @@ async fn a_call_waits_for_a_busy_server() {
 async fn a_call_with_a_timeout_ends_in_time_and_the_missing_reply_is_still_noticed() {
     let server = Server::start();
     let proxy = Proxy::to(server.port()).await;
-    let options = LinkOptions { silence: Duration::from_millis(300), ..patient(10_000) };
+    let options = LinkOptions { silence: Duration::from_millis(300), ..timeout(10_000) };
     let link = through(&proxy, options).with_call_timeout(Some(Duration::from_millis(100)));
     run(&link.with_connect_timeout(Some(Duration::from_secs(10))), "PING").await;
     let mut states = link.watch();
@@ -179,14 +179,14 @@ async fn a_client_that_was_connected_waits_when_the_password_changes() {
     run(&admin, "CONFIG SET requirepass secret").await;
     let mut states = link.watch();
     run(&admin, "CLIENT KILL TYPE normal SKIPME yes").await;
-    let told =
+    let refused =
         |state: &LinkState| matches!(state, LinkState::Connecting { error: Some(text), .. } if text.contains("NOAUTH"));
-    states.wait_for(told).await.unwrap();
+    states.wait_for(refused).await.unwrap();
     let call = tokio::spawn({
         let link = link.clone();
         async move { link.call(redis::cmd("INCR").arg("count").clone(), Retry::Never).await }
     });
-    states.wait_for(told).await.unwrap();
+    states.wait_for(refused).await.unwrap();
     let mut open = redis::cmd("CONFIG");
     open.arg("SET").arg("requirepass").arg("");
     admin.call(open, Retry::Safe).await.unwrap();
@@ -224,7 +224,7 @@ async fn an_add_that_was_executed_is_in_doubt_although_redis_refuses_the_second_
         let server = Server::start();
         let observer = server.link();
         let proxy = Proxy::to(server.port()).await;
-        let link = through(&proxy, patient(30_000));
+        let link = through(&proxy, timeout(30_000));
         let options = QueueOptions { wake: Wake { notify, ..Wake::default() }, ..QueueOptions::default() };
         let added = add_whose_reply_is_held(&link, &observer, &proxy, options, || async {
             run(&observer, "CONFIG SET maxmemory 1").await;
@@ -242,7 +242,7 @@ async fn an_add_that_was_executed_is_in_doubt_although_no_connection_comes_for_t
         let mut server = Server::start();
         let observer = server.link();
         let proxy = Proxy::to(server.port()).await;
-        let link = through(&proxy, patient(1_000));
+        let link = through(&proxy, timeout(1_000));
         let added = add_whose_reply_is_held(&link, &observer, &proxy, QueueOptions::default(), || async {
             proxy.refuse();
             match disorder {

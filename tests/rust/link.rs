@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use bullrush::connection::{Link, LinkOptions, LinkState, Pool, Retry};
 use bullrush::error::Error;
 
-use crate::server::{endpoint, number, patient, run, text, until, Server};
+use crate::server::{endpoint, number, run, text, timeout, until, Server};
 
 #[tokio::test]
 async fn a_link_connects_when_first_used() {
@@ -24,7 +24,7 @@ async fn a_link_connects_when_first_used() {
 #[tokio::test]
 async fn a_link_speaks_over_a_unix_socket() {
     let server = Server::start();
-    let link = Link::open(endpoint(&format!("unix://{}?db=3", server.socket().display())), patient(5_000));
+    let link = Link::open(endpoint(&format!("unix://{}?db=3", server.socket().display())), timeout(5_000));
     run(&link, "SET key value").await;
     assert_eq!(text(&link, "GET key").await, "value");
     assert!(text(&link, "CLIENT INFO").await.contains("db=3"));
@@ -64,7 +64,7 @@ async fn an_out_of_memory_error_inside_a_script_has_its_own_code() {
 #[tokio::test]
 async fn a_timeout_is_an_error_that_names_the_server_and_hides_the_password() {
     let server = Server::reserve(&[]);
-    let link = Link::open(endpoint(&format!("redis://user:s3cret@127.0.0.1:{}/0", server.port())), patient(200));
+    let link = Link::open(endpoint(&format!("redis://user:s3cret@127.0.0.1:{}/0", server.port())), timeout(200));
     let error = link.call(redis::cmd("PING"), Retry::Never).await.unwrap_err();
     let Error::ConnectionLost(text) = &error else { panic!("{error:?}") };
     assert!(text.contains(&format!("127.0.0.1:{}", server.port())), "{text}");
@@ -79,18 +79,18 @@ async fn a_timeout_is_an_error_that_names_the_server_and_hides_the_password() {
 #[tokio::test]
 async fn a_wrong_password_fails_calls_at_once_and_the_link_works_after_its_repair() {
     let server = Server::start_with(&["--requirepass", "right"]);
-    let link = Link::open(endpoint(&format!("redis://:s3cret@127.0.0.1:{}/0", server.port())), patient(20_000));
+    let link = Link::open(endpoint(&format!("redis://:s3cret@127.0.0.1:{}/0", server.port())), timeout(20_000));
     let started = Instant::now();
     let error = link.call(redis::cmd("PING"), Retry::Never).await.unwrap_err();
     assert!(matches!(&error, Error::Server { code, .. } if code == "WRONGPASS"), "{error:?}");
     assert!(!error.to_string().contains("s3cret"));
     assert!(started.elapsed() < Duration::from_secs(5));
 
-    let open = Link::open(endpoint(&format!("redis://127.0.0.1:{}/0", server.port())), patient(20_000));
+    let open = Link::open(endpoint(&format!("redis://127.0.0.1:{}/0", server.port())), timeout(20_000));
     let error = open.call(redis::cmd("PING"), Retry::Never).await.unwrap_err();
     assert!(matches!(&error, Error::Server { code, .. } if code == "NOAUTH"), "{error:?}");
 
-    let admin = Link::open(endpoint(&format!("redis://:right@127.0.0.1:{}/0", server.port())), patient(5_000));
+    let admin = Link::open(endpoint(&format!("redis://:right@127.0.0.1:{}/0", server.port())), timeout(5_000));
     run(&admin, "CONFIG SET requirepass s3cret").await;
     until("the link gets in", || async { link.call(redis::cmd("PING"), Retry::Never).await.is_ok() }).await;
 }
@@ -114,7 +114,7 @@ async fn a_closed_link_fails_all_calls_at_once() {
 async fn the_last_clone_closes_the_connection() {
     let server = Server::start();
     let observer = server.link();
-    let link = Link::open(server.endpoint(), LinkOptions { client_name: Some("short-lived".into()), ..patient(5_000) });
+    let link = Link::open(server.endpoint(), LinkOptions { client_name: Some("short-lived".into()), ..timeout(5_000) });
     let clone = link.with_connect_timeout(None);
     drop(link);
     run(&clone, "PING").await;
@@ -188,7 +188,7 @@ async fn a_value_that_the_server_never_accepts_has_its_own_error() {
 #[tokio::test]
 async fn a_server_without_tls_is_an_error_at_once() {
     let server = Server::start();
-    let link = Link::open(endpoint(&format!("rediss://127.0.0.1:{}/0", server.port())), patient(60_000));
+    let link = Link::open(endpoint(&format!("rediss://127.0.0.1:{}/0", server.port())), timeout(60_000));
     let started = Instant::now();
     let error = link.call(redis::cmd("PING"), Retry::Never).await.unwrap_err();
     assert!(matches!(&error, Error::ConnectionLost(text) if text.contains("does not speak TLS")), "{error:?}");

@@ -13,7 +13,7 @@ use redis::Value;
 
 use crate::proxy::{Disorder, Proxy};
 use crate::queue::{job, queue};
-use crate::server::{endpoint, number, patient, run, text, until, Server};
+use crate::server::{endpoint, number, run, text, timeout, until, Server};
 
 const DISORDERS: [Disorder; 3] = [Disorder::Lost, Disorder::Doubled, Disorder::Swapped];
 /// Calls at once: their replies, and the proofs of these, come in one read or in several.
@@ -52,7 +52,7 @@ async fn no_read_gets_the_reply_to_another_one_whatever_reply_is_lost_doubled_or
     for disorder in DISORDERS {
         for after in 0..2 * CALLS {
             let proxy = Proxy::to(server.port()).await;
-            let link = through(&proxy, patient(30_000));
+            let link = through(&proxy, timeout(30_000));
             run(&link, "PING").await;
             proxy.disturb(after, disorder);
             // Again and again until it has happened, and once after it.
@@ -74,7 +74,7 @@ async fn a_write_whose_reply_is_not_proven_has_an_unknown_outcome_and_is_never_a
     for disorder in DISORDERS {
         for after in 0..2 * CALLS {
             let proxy = Proxy::to(server.port()).await;
-            let link = through(&proxy, patient(30_000));
+            let link = through(&proxy, timeout(30_000));
             run(&link, "PING").await;
             proxy.disturb(after, disorder);
             let add = |key: usize| {
@@ -105,7 +105,7 @@ async fn an_add_never_gets_the_id_of_another_job_and_is_never_sent_twice() {
     for disorder in DISORDERS.into_iter().chain([Disorder::Preceded]) {
         for after in 0..CALLS {
             let proxy = Proxy::to(server.port()).await;
-            let link = through(&proxy, patient(30_000));
+            let link = through(&proxy, timeout(30_000));
             let queue = Arc::new(queue(&link));
             queue.writable().await.unwrap();
             proxy.disturb(after, disorder);
@@ -152,7 +152,7 @@ async fn an_error_that_belongs_to_another_add_is_not_believed() {
             let context = format!("{disorder:?} {after} {good_first}");
             run(&observer, "FLUSHALL").await;
             let proxy = Proxy::to(server.port()).await;
-            let link = through(&proxy, patient(30_000));
+            let link = through(&proxy, timeout(30_000));
             let damaged = Keys::new("bull", "damaged").unwrap();
             let bad = QueueHandle::new(link.clone(), link.clone(), damaged, QueueOptions::default());
             let good = queue(&link);
@@ -183,7 +183,7 @@ async fn a_queue_is_not_taken_for_one_of_bull_since_replies_of_one_round_trip_ha
     queue(&server.link()).add_jobs(&batch).await.unwrap();
     for after in 0..31 {
         let proxy = Proxy::to(server.port()).await;
-        let link = through(&proxy, patient(30_000));
+        let link = through(&proxy, timeout(30_000));
         run(&link, "PING").await;
         proxy.disturb(after, Disorder::Swapped);
         let ready = queue(&link).ready().await;
@@ -204,7 +204,7 @@ async fn each_command_of_a_pipeline_gets_its_own_reply() {
         // Between the replies come numbers.
         for after in 0..2 * CALLS {
             let proxy = Proxy::to(server.port()).await;
-            let link = through(&proxy, patient(30_000));
+            let link = through(&proxy, timeout(30_000));
             run(&link, "PING").await;
             proxy.disturb(after, disorder);
             for _ in 0..2 {
@@ -221,7 +221,7 @@ async fn a_lost_reply_is_noticed_at_once_and_not_after_the_silence_of_a_dead_ser
     let server = Server::start();
     let proxy = Proxy::to(server.port()).await;
     // Without a proof this link would wait for a minute.
-    let link = through(&proxy, LinkOptions { silence: Duration::from_secs(15), ..patient(60_000) });
+    let link = through(&proxy, LinkOptions { silence: Duration::from_secs(15), ..timeout(60_000) });
     run(&link, "SET key value").await;
     proxy.disturb(0, Disorder::Lost);
     let answered = tokio::time::timeout(Duration::from_secs(10), text(&link, "GET key")).await;
@@ -288,7 +288,7 @@ async fn a_user_who_may_not_use_the_proof_works_as_before() {
     let server = Server::start();
     let observer = server.link();
     run(&observer, "ACL SETUSER plain on >word ~* &* +@all -echo").await;
-    let link = Link::open(endpoint(&format!("redis://plain:word@127.0.0.1:{}/0", server.port())), patient(10_000));
+    let link = Link::open(endpoint(&format!("redis://plain:word@127.0.0.1:{}/0", server.port())), timeout(10_000));
     run(&link, "SET key value").await;
     for _ in 0..3 {
         assert_eq!(text(&link, "GET key").await, "value");
@@ -311,7 +311,7 @@ async fn a_new_connection_whose_first_replies_are_lost_or_doubled_is_made_anew()
         for after in 2..5 {
             let proxy = Proxy::to(server.port()).await;
             proxy.disturb(after, disorder);
-            let link = through(&proxy, LinkOptions { client_name: Some("named".into()), ..patient(30_000) });
+            let link = through(&proxy, LinkOptions { client_name: Some("named".into()), ..timeout(30_000) });
             let info = link.ready().await.unwrap();
             assert!(proxy.has_disturbed() && info.version.contains('.'), "{disorder:?} {after}: {info:?}");
             assert_eq!(text(&link, "CLIENT GETNAME").await, "named", "{disorder:?} {after}");

@@ -15,12 +15,12 @@ use redis::Value;
 use tokio::sync::mpsc;
 
 use crate::proxy::Proxy;
-use crate::server::{endpoint, patient, run, text, until, Server};
+use crate::server::{endpoint, run, text, timeout, until, Server};
 
 const NEVER: Duration = Duration::from_secs(3600);
 
 fn through(proxy: &Proxy, silence: Duration) -> Link {
-    let options = LinkOptions { silence, ..patient(20_000) };
+    let options = LinkOptions { silence, ..timeout(20_000) };
     Link::open(endpoint(&format!("redis://127.0.0.1:{}", proxy.port)), options)
 }
 
@@ -55,7 +55,7 @@ async fn a_call_on_a_half_open_connection_is_given_up_as_soon_as_the_server_answ
 #[tokio::test]
 async fn the_reply_of_a_server_that_had_only_stopped_arrives() {
     let server = Server::start();
-    let options = LinkOptions { silence: Duration::from_millis(100), ..patient(20_000) };
+    let options = LinkOptions { silence: Duration::from_millis(100), ..timeout(20_000) };
     let (admin, link) = (server.link(), Link::open(server.endpoint(), options));
     run(&link, "PING").await;
     run(&admin, "CLIENT PAUSE 60000 WRITE").await;

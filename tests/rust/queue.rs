@@ -10,7 +10,7 @@ use bullrush::scripts::fetch::move_to_active;
 
 use crate::proxy::Proxy;
 use crate::scripts::PLAN;
-use crate::server::{endpoint, number, patient, run, text, until, Server};
+use crate::server::{endpoint, number, run, text, timeout, until, Server};
 
 pub fn queue(link: &Link) -> QueueHandle {
     let keys = Keys::new("bull", "q").unwrap();
@@ -114,7 +114,7 @@ async fn a_lost_reply_to_automatic_ids_is_reported_and_custom_ids_are_sent_again
     let server = Server::start();
     let observer = server.link();
     let proxy = Proxy::to(server.port()).await;
-    let link = Link::open(endpoint(&format!("redis://127.0.0.1:{}", proxy.port)), patient(10_000));
+    let link = Link::open(endpoint(&format!("redis://127.0.0.1:{}", proxy.port)), timeout(10_000));
     let queue = queue(&link);
     let mut warm_up = JobBatch::new();
     warm_up.push(job("1"));

@@ -77,7 +77,7 @@ impl Server {
     }
 
     pub fn link(&self) -> Link {
-        Link::open(self.endpoint(), patient(10_000))
+        Link::open(self.endpoint(), timeout(10_000))
     }
 }
 
@@ -92,7 +92,8 @@ pub fn endpoint(url: &str) -> Arc<Endpoint> {
     Arc::new(Endpoint::parse(url).unwrap())
 }
 
-pub fn patient(milliseconds: u64) -> LinkOptions {
+/// Options whose calls wait at most that long for a connection.
+pub fn timeout(milliseconds: u64) -> LinkOptions {
     LinkOptions { connect_timeout: Some(Duration::from_millis(milliseconds)), ..LinkOptions::default() }
 }
 

@@ -7,7 +7,7 @@ use bullrush::connection::{First, Inbox, Link, Notice, Pool};
 use bullrush::error::Error;
 
 use crate::fake::{bulk, confirmed, Fake};
-use crate::server::{endpoint, patient, text, until, Server};
+use crate::server::{endpoint, text, timeout, until, Server};
 
 /// The text of a message that never comes.
 const ANNOUNCED: &str = "$2000000000\r\n";
@@ -61,7 +61,7 @@ async fn an_answer_of_a_sentinel_that_is_announced_with_2_gb_is_refused_and_the_
         _ => "+OK\r\n".into(),
     })
     .await;
-    let link = Link::open(endpoint(&format!("redis+sentinel://127.0.0.1:{port}/main")), patient(1_500));
+    let link = Link::open(endpoint(&format!("redis+sentinel://127.0.0.1:{port}/main")), timeout(1_500));
     let error = link.ready().await.unwrap_err();
     assert!(matches!(&error, Error::ConnectionLost(text) if text.contains(SAID)), "{error:?}");
 }
@@ -79,7 +79,7 @@ async fn a_sentinel_that_publishes_a_message_without_end_is_left_and_the_master_
         _ => "+OK\r\n".into(),
     })
     .await;
-    let link = Link::open(endpoint(&format!("redis+sentinel://127.0.0.1:{port}/main")), patient(20_000));
+    let link = Link::open(endpoint(&format!("redis+sentinel://127.0.0.1:{port}/main")), timeout(20_000));
     until("it leaves the Sentinel, again and again", || async {
         text(&link, "PING").await == "PONG" && fake.cut.load(Ordering::SeqCst) >= 2
     })
