@@ -33,10 +33,10 @@ def test_process_job_says_what_became_of_the_job(queue: Queue, new_worker: Calla
         while (job := worker.get_next_job("t", block=False)) is not None and len(results) < 5:
             results.append(worker.process_job(job))
     assert [result.outcome for result in results] == ["moved", "lost", "retried", "retried", "failed"]
-    told = [result.next_run_at for result in results]
-    assert told[:2] == [None, None] and told[4] is None
-    assert due <= told[2] <= now_ms() + 60_000
-    assert told[3] <= now_ms()
+    reported = [result.next_run_at for result in results]
+    assert reported[:2] == [None, None] and reported[4] is None
+    assert due <= reported[2] <= now_ms() + 60_000
+    assert reported[3] <= now_ms()
 
 
 def test_long_texts_of_a_failure_are_cut_as_by_a_running_worker(queue: Queue, new_worker: Callable) -> None:

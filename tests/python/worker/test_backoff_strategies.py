@@ -73,24 +73,24 @@ def test_the_result_of_a_strategy_means_the_same_as_in_node(
 @pytest.mark.parametrize("answer", ["5", True, math.inf, object()])
 def test_an_invalid_result_of_a_strategy_does_not_lose_an_attempt(answer: Any, queue: Queue, worker: Make) -> None:
     w = worker(fails_once, backoff_strategy=lambda *_: answer)
-    delays, told = delays_of(w), []
-    w.on("error", told.append)
+    delays, reported = delays_of(w), []
+    w.on("error", reported.append)
     queue.add("n", attempts=2, backoff={"type": "mine", "delay": 15})
     stats = w.run(until="drained")
     assert (stats.completed, stats.retried, delays) == (1, 1, [15])
-    assert [type(error) for error in told] == [errors.InvalidOptionError]
+    assert [type(error) for error in reported] == [errors.InvalidOptionError]
 
 
 def test_a_strategy_that_raises_does_not_lose_an_attempt(queue: Queue, worker: Make) -> None:
     w = worker(fails_once, backoff_strategy=lambda *_: 1 / 0)
-    told: list[BaseException] = []
-    w.on("error", told.append)
+    reported: list[BaseException] = []
+    w.on("error", reported.append)
     job = queue.add("n", attempts=2, backoff={"type": "mine"})
     stats = w.run(until="drained")
     stored = queue.get_job(job.id)
     assert stored is not None
     assert (stats.completed, stats.retried, stored.failed_reason) == (1, 1, "boom")
-    assert [type(error) for error in told] == [ZeroDivisionError]
+    assert [type(error) for error in reported] == [ZeroDivisionError]
 
 
 async def slowly(made: int, kind: str, error: BaseException, job: object) -> int:

@@ -62,11 +62,11 @@ def test_a_permanent_error_is_not_retried(queue: Queue, worker: Make) -> None:
 
 @pytest.mark.parametrize("delay", [-1, "soon", 1.5, True, 10**400])
 def test_a_delay_that_is_none_keeps_the_backoff(delay: Any, queue: Queue, worker: Make) -> None:
-    w, told = worker(fails_with(errors.TransientError(delay=delay))), []
-    w.on("error", told.append)
+    w, reported = worker(fails_with(errors.TransientError(delay=delay))), []
+    w.on("error", reported.append)
     queue.add("n", attempts=2, backoff=20)
     assert outcome(w) == (1, 0, 1, [20])
-    assert [type(error) for error in told] == [errors.InvalidOptionError]
+    assert [type(error) for error in reported] == [errors.InvalidOptionError]
 
 
 @pytest.mark.parametrize(
@@ -179,37 +179,37 @@ def test_processes_and_jobs_by_hand_are_classified_too(queue: Queue, worker: Mak
     assert outcome(w)[:3] == (0, 1, 0)
     job = queue.add("n", attempts=2, backoff=600_000)
     by_hand = worker(fails_with(ValueError("boom")), classify=lambda _: Retry(delay=7))
-    told: list[int] = []
-    by_hand.on("retrying", lambda job, error, at: told.append(at))
+    reported: list[int] = []
+    by_hand.on("retrying", lambda job, error, at: reported.append(at))
     by_hand.process_job(by_hand.get_next_job("token", block=False))
     stored = queue.get_job(job.id)
     assert stored is not None
-    assert (stored.get_state(), stored.delay, len(told)) == ("delayed", 7, 1)
+    assert (stored.get_state(), stored.delay, len(reported)) == ("delayed", 7, 1)
 
 
 def test_retrying_tells_when_the_job_runs_again(queue: Queue, worker: Make, redis: Any) -> None:
-    w, told = worker(fails_with(ValueError("boom"))), []
-    w.on("retrying", lambda job, error, at: told.append((job.id, str(error), at)))
+    w, reported = worker(fails_with(ValueError("boom"))), []
+    w.on("retrying", lambda job, error, at: reported.append((job.id, str(error), at)))
     job = queue.add("n", attempts=2, backoff=600_000)
     w.run(until="empty")
     score = redis.zscore(f"bull:{queue.name}:delayed", job.id)
-    assert told == [(job.id, "boom", int(score) >> 12)]
+    assert reported == [(job.id, "boom", int(score) >> 12)]
 
 
 @pytest.mark.parametrize("make", [Worker, aio.Worker])
 def test_retrying_is_an_event_of_both_workers(make: Any, queue: Queue, redis_url: str) -> None:
-    told: list[Any] = []
+    reported: list[Any] = []
     queue.add("n", attempts=3)
 
     async def main() -> None:
         worker = make(queue.name, fails_with(ValueError("boom")), url=redis_url)
-        worker.on("retrying", lambda job, error, at: told.append(job))
+        worker.on("retrying", lambda job, error, at: reported.append(job))
         ran = worker.run(until="drained")
         if make is aio.Worker:
             await ran
 
     asyncio.run(main())
-    (job,) = told
+    (job,) = reported
     assert isinstance(job, Job if make is Worker else aio.Job)
     assert job.attempts_made == 1
 

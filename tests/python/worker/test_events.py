@@ -19,18 +19,18 @@ def test_every_step_of_a_job_emits_an_event(queue: Queue, worker: Make) -> None:
         job.update_progress(50)
         return "done"
 
-    told: list[tuple] = []
+    reported: list[tuple] = []
     w = worker(handler)
-    w.on("active", lambda job: told.append(("active", job.id)))
-    w.on("progress", lambda job, progress: told.append(("progress", job.progress, progress)))
-    w.on("failed", lambda job, error: told.append(("failed", job.failed_reason, repr(error), job.attempts_made)))
-    w.on("completed", lambda job, result: told.append(("completed", job.returnvalue, result, job.attempts_made)))
-    w.on("drained", lambda: told.append(("drained",)))
-    w.on("closed", lambda: told.append(("closed",)))
+    w.on("active", lambda job: reported.append(("active", job.id)))
+    w.on("progress", lambda job, progress: reported.append(("progress", job.progress, progress)))
+    w.on("failed", lambda job, error: reported.append(("failed", job.failed_reason, repr(error), job.attempts_made)))
+    w.on("completed", lambda job, result: reported.append(("completed", job.returnvalue, result, job.attempts_made)))
+    w.on("drained", lambda: reported.append(("drained",)))
+    w.on("closed", lambda: reported.append(("closed",)))
     # Without a backoff the job may be active again before "failed" is emitted: the two come from different threads.
     job = queue.add("n", attempts=2, backoff=200)
     w.run(until="drained")
-    steps = [event for event in told if event[0] != "drained"]
+    steps = [event for event in reported if event[0] != "drained"]
     assert steps == [
         ("active", job.id),
         ("failed", "first", "ValueError('first')", 1),
@@ -39,7 +39,7 @@ def test_every_step_of_a_job_emits_an_event(queue: Queue, worker: Make) -> None:
         ("completed", "done", "done", 2),
         ("closed",),
     ]
-    assert ("drained",) in told
+    assert ("drained",) in reported
 
 
 def test_a_once_listener_is_called_once_and_a_removed_one_never(queue: Queue, worker: Make) -> None:
@@ -77,33 +77,33 @@ def test_an_event_that_does_not_exist_is_refused(worker: Make) -> None:
 
 
 def test_a_listener_added_during_a_run_gets_the_jobs_that_end_later(queue: Queue, worker: Make) -> None:
-    told: list[str] = []
+    reported: list[str] = []
 
     def handler(job: Job) -> None:
         if job.name == "listen":
-            w.on("completed", lambda job, result: told.append(job.name))
+            w.on("completed", lambda job, result: reported.append(job.name))
 
     w = worker(handler, prefetch=0)
     queue.add_bulk([{"name": "before"}, {"name": "listen"}, {"name": "after"}])
     w.run(until="drained")
-    assert told[-1] == "after"
-    assert "before" not in told
+    assert reported[-1] == "after"
+    assert "before" not in reported
 
 
 def test_a_lost_lock_emits_an_event_and_cancels_the_job(
     queue: Queue, worker: Make, redis: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
-    told: list[BaseException] = []
+    reported: list[BaseException] = []
 
     def handler(job: Job) -> None:
         redis.set(f"bull:{queue.name}:{job.id}:lock", "someone else")
         wait_until(lambda: job.cancelled)
 
     w = worker(handler, lock_duration=400)
-    w.on("error", told.append)
+    w.on("error", reported.append)
     job = queue.add("n")
     w.run(max_jobs=1)
-    assert f"could not renew lock for job {job.id}" in [str(error) for error in told]
+    assert f"could not renew lock for job {job.id}" in [str(error) for error in reported]
     assert f"could not renew lock for job {job.id}" in caplog.text
     assert job.get_state() == "active"
 

@@ -75,23 +75,23 @@ BOTH = ["both", True, True]
 def test_a_handler_gets_the_token_if_it_needs_two_arguments(
     handler: Any, result: Any, queue: Queue, worker: Make
 ) -> None:
-    told: list[Any] = []
+    reported: list[Any] = []
     w = worker(handler)
     for event in ("completed", "failed"):
-        w.on(event, lambda job, what: told.append(what))
+        w.on(event, lambda job, what: reported.append(what))
     queue.add("n")
     w.run(until="drained")
-    assert told == [result]
+    assert reported == [result]
 
 
 def test_a_handler_in_a_process_of_its_own_gets_the_token_too(queue: Queue, worker: Make) -> None:
-    told: list[Any] = []
+    reported: list[Any] = []
     w = worker(process_handlers.both, isolation="process")
     for event in ("completed", "failed"):
-        w.on(event, lambda job, what: told.append(what))
+        w.on(event, lambda job, what: reported.append(what))
     queue.add("n")
     w.run(until="drained")
-    assert told == [BOTH]
+    assert reported == [BOTH]
 
 
 @pytest.mark.parametrize("handler", [both, both_async])

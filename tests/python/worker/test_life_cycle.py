@@ -16,10 +16,10 @@ Make = Callable[..., Worker]
 
 
 def notes_of(worker: Worker | aio.Worker, *events: str) -> list[str]:
-    told: list[str] = []
+    reported: list[str] = []
     for event in events:
-        worker.on(event, lambda *_, event=event: told.append(event))
-    return told
+        worker.on(event, lambda *_, event=event: reported.append(event))
+    return reported
 
 
 def test_listeners_that_come_right_after_autorun_miss_nothing(queue: Queue, worker: Make) -> None:
@@ -35,10 +35,10 @@ def test_listeners_that_come_right_after_autorun_miss_nothing(queue: Queue, work
         assert ended.acquire(timeout=10)
     while queue.get_completed_count() < 20:
         pass
-    told = notes_of(w, "active", "progress", "completed")
+    reported = notes_of(w, "active", "progress", "completed")
     late = notes_of(w, "completed")
     w.close()
-    assert sorted(told) == ["active"] * 20 + ["completed"] * 20 + ["progress"] * 20
+    assert sorted(reported) == ["active"] * 20 + ["completed"] * 20 + ["progress"] * 20
     assert late == ["completed"] * 20
 
 
@@ -47,10 +47,10 @@ def test_a_listener_for_one_event_gets_the_first_that_it_missed(queue: Queue, wo
     w = worker(lambda job: None, autorun=True)
     while queue.get_completed_count() < 3:
         pass
-    told: list[str] = []
-    w.once("active", lambda job: told.append(job.id))
+    reported: list[str] = []
+    w.once("active", lambda job: reported.append(job.id))
     w.close()
-    assert told == [jobs[0].id]
+    assert reported == [jobs[0].id]
 
 
 def test_an_asyncio_worker_with_autorun_starts_at_the_first_await(redis_url: str, queue_name: str) -> None:
@@ -58,10 +58,10 @@ def test_an_asyncio_worker_with_autorun_starts_at_the_first_await(redis_url: str
         async with aio.Queue(queue_name, url=redis_url) as queue:
             await queue.add_bulk([{"name": "n"}] * 10)
             async with aio.Worker(queue_name, lambda job: None, url=redis_url, autorun=True) as w:
-                told = notes_of(w, "active", "completed")
+                reported = notes_of(w, "active", "completed")
                 while await queue.get_completed_count() < 10:
                     pass
-        assert sorted(told) == ["active"] * 10 + ["completed"] * 10
+        assert sorted(reported) == ["active"] * 10 + ["completed"] * 10
 
     asyncio.run(main())
 
@@ -74,10 +74,10 @@ def test_a_worker_without_listeners_does_not_keep_events(
     w = worker(lambda job: None, autorun=True)
     wait_until(lambda: not any(w._has_listeners(event) for event in EVENTS))
     wait_until(lambda: queue.get_completed_count() == 100)
-    told = notes_of(w, "completed")
+    reported = notes_of(w, "completed")
     queue.add("n")
-    wait_until(lambda: told)
-    assert told == ["completed"]
+    wait_until(lambda: reported)
+    assert reported == ["completed"]
 
 
 def test_a_worker_drops_kept_events_if_no_listener_comes_in_time(
@@ -92,13 +92,13 @@ def test_a_worker_drops_kept_events_if_no_listener_comes_in_time(
 
 def test_paused_and_resumed_are_emitted_only_if_something_changes(worker: Make) -> None:
     w = worker(lambda job: None, autorun=True)
-    told = notes_of(w, "paused", "resumed")
+    reported = notes_of(w, "paused", "resumed")
     w.resume()
     w.pause()
     w.pause()
     w.resume()
     w.resume()
-    assert told == ["paused", "resumed"]
+    assert reported == ["paused", "resumed"]
 
 
 def test_a_pause_that_waits_for_a_job_ends_when_the_worker_is_resumed(queue: Queue, worker: Make) -> None:
@@ -161,9 +161,9 @@ def test_a_paused_worker_runs_as_long_as_it_has_jobs(queue: Queue, worker: Make)
 def test_closed_is_emitted_before_close_returns(worker: Make) -> None:
     for _ in range(20):
         w = worker(lambda job: None, autorun=True)
-        told = notes_of(w, "closing", "closed")
+        reported = notes_of(w, "closing", "closed")
         w.close()
-        assert told == ["closing", "closed"]
+        assert reported == ["closing", "closed"]
 
 
 def test_closed_is_emitted_before_close_of_an_asyncio_worker_returns(redis_url: str, queue_name: str) -> None:
@@ -172,36 +172,36 @@ def test_closed_is_emitted_before_close_of_an_asyncio_worker_returns(redis_url: 
     async def main() -> None:
         for _ in range(20):
             w = aio.Worker(queue_name, handler, url=redis_url, autorun=True)
-            told = notes_of(w, "closing", "closed")
+            reported = notes_of(w, "closing", "closed")
 
             @w.on("closed")
-            async def note(told: list[str] = told) -> None:
-                told.append("coroutine")
+            async def note(reported: list[str] = reported) -> None:
+                reported.append("coroutine")
 
             await asyncio.sleep(0)
             await w.close()
-            assert told == ["closing", "closed", "coroutine"]
+            assert reported == ["closing", "closed", "coroutine"]
 
     asyncio.run(main())
 
 
 def test_a_worker_that_never_ran_is_closed_like_any_other(worker: Make) -> None:
     w = worker(lambda job: None)
-    told = notes_of(w, "closing", "closed")
+    reported = notes_of(w, "closing", "closed")
     w.close()
     w.close()
-    assert told == ["closing", "closed"]
+    assert reported == ["closing", "closed"]
     with pytest.raises(errors.ClosedError):
         w.run()
 
 
 def test_connection_errors_reach_error_listeners() -> None:
-    told: list[BaseException] = []
+    reported: list[BaseException] = []
     with Worker("q", print, url="redis://127.0.0.1:1/0", autorun=True) as w:
-        w.on("error", told.append)
-        wait_until(lambda: told)
+        w.on("error", reported.append)
+        wait_until(lambda: reported)
         w.close(force=True)
-    assert isinstance(told[0], errors.ConnectionLostError)
+    assert isinstance(reported[0], errors.ConnectionLostError)
 
 
 def test_a_worker_without_a_name_shows_one_in_logs_only(queue: Queue, worker: Make) -> None:

@@ -62,10 +62,10 @@ def shown(job: Job) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_outcomes_come_with_the_job_as_it_is_stored(kind: str, queue: Queue, worker: Make) -> None:
-    told: dict[str, tuple[dict[str, Any], object]] = {}
+    reported: dict[str, tuple[dict[str, Any], object]] = {}
     w = worker(**KINDS[kind])
     for event in ("completed", "failed"):
-        w.on(event, lambda job, what: told.update({job.name: (shown(job), what)}))
+        w.on(event, lambda job, what: reported.update({job.name: (shown(job), what)}))
     steps: list[object] = []
     w.on("progress", lambda job, progress: steps.append((job.name, job.data, job.progress, progress)))
     queue.add_bulk(
@@ -77,11 +77,11 @@ def test_outcomes_come_with_the_job_as_it_is_stored(kind: str, queue: Queue, wor
     )
     w.run(until="drained")
     stored = {job.name: shown(job) for job in queue.get_jobs()}
-    assert {name: seen for name, (seen, _) in told.items()} == stored
+    assert {name: seen for name, (seen, _) in reported.items()} == stored
     assert stored["later"]["delay"] == 3_600_000
     assert sorted(steps) == [(name, {"step": "done"}, 70, 70) for name in ("bad", "good", "later")]
-    assert told["good"][1] == "result"
-    assert [repr(told[name][1]) for name in ("bad", "later")] == ["ValueError('bad')"] * 2
+    assert reported["good"][1] == "result"
+    assert [repr(reported[name][1]) for name in ("bad", "later")] == ["ValueError('bad')"] * 2
 
 
 @pytest.mark.parametrize("handler", [change, change_async])
@@ -89,10 +89,10 @@ def test_outcomes_come_with_the_job_as_it_is_stored(kind: str, queue: Queue, wor
 def test_listeners_of_a_manual_worker_get_the_same(
     name: str, handler: Callable[..., Any], queue: Queue, worker: Make
 ) -> None:
-    told: list[dict[str, Any]] = []
+    reported: list[dict[str, Any]] = []
     w = worker(handler)
     for event in ("completed", "failed"):
-        w.on(event, lambda job, _: told.append(shown(job)))
+        w.on(event, lambda job, _: reported.append(shown(job)))
     added = queue.add(name, {"step": "start"}, **({"attempts": 2, "backoff": 3_600_000} if name == "later" else {}))
     job = w.get_next_job("token")
     assert job is not None
@@ -100,50 +100,50 @@ def test_listeners_of_a_manual_worker_get_the_same(
     stored = queue.get_job(added.id)
     assert stored is not None
     expected = shown(stored)
-    for seen in (*told, shown(job)):
+    for seen in (*reported, shown(job)):
         finished_on = seen.pop("finished_on")
         assert (finished_on is None) == (stored.finished_on is None)
         assert seen == {key: value for key, value in expected.items() if key != "finished_on"}
-    assert len(told) == 1
+    assert len(reported) == 1
 
 
 def test_listeners_of_an_asyncio_worker_get_the_same(redis_url: str, queue_name: str) -> None:
     async def main() -> None:
-        told: dict[str, dict[str, Any]] = {}
+        reported: dict[str, dict[str, Any]] = {}
         async with (
             aio.Queue(queue_name, url=redis_url) as queue,
             aio.Worker(queue_name, change_async, url=redis_url) as worker,
         ):
             for event in ("completed", "failed"):
-                worker.on(event, lambda job, _: told.update({job.name: shown(job)}))
+                worker.on(event, lambda job, _: reported.update({job.name: shown(job)}))
             await queue.add("good", {"step": "start"})
             await queue.add("bad", {"step": "start"})
             await worker.run(until="drained")
-            assert told == {job.name: shown(job) for job in await queue.get_jobs()}
+            assert reported == {job.name: shown(job) for job in await queue.get_jobs()}
 
     asyncio.run(main())
 
 
 def test_listeners_get_the_error_object_that_this_attempt_raised(queue: Queue, worker: Make) -> None:
     raised: list[BaseException] = []
-    told: list[BaseException] = []
+    reported: list[BaseException] = []
 
     def handler(job: Job) -> None:
         raised.append(ValueError(f"attempt {job.attempts_started}"))
         raise raised[-1]
 
     w = worker(handler)
-    w.on("failed", lambda job, error: told.append(error))
+    w.on("failed", lambda job, error: reported.append(error))
     queue.add("n", attempts=3)
     w.run(until="drained")
-    assert len(told) == 3
-    assert all(one is other for one, other in zip(told, raised, strict=True))
+    assert len(reported) == 3
+    assert all(one is other for one, other in zip(reported, raised, strict=True))
 
 
 def test_the_error_of_an_attempt_that_lost_its_job_is_not_given_to_the_next_attempt(
     queue: Queue, worker: Make, redis: Redis
 ) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     lost = threading.Event()
 
     def handler(job: Job) -> None:
@@ -154,27 +154,27 @@ def test_the_error_of_an_attempt_that_lost_its_job_is_not_given_to_the_next_atte
         raise RuntimeError(f"attempt {job.attempts_started}")
 
     w = worker(handler, lock_duration=2_000, stalled_interval=50)
-    w.on("failed", lambda job, error: told.append(str(error)))
+    w.on("failed", lambda job, error: reported.append(str(error)))
     queue.add("n")
     w.run(until="drained")
     assert lost.is_set()
-    assert told == ["attempt 2"]
+    assert reported == ["attempt 2"]
 
 
 def test_listeners_get_a_timeout_error_for_a_job_that_timed_out(queue: Queue, worker: Make) -> None:
-    told: list[BaseException] = []
+    reported: list[BaseException] = []
     w = worker(lambda job: wait_until(lambda: job.cancelled), timeout=50)
-    w.on("failed", lambda job, error: told.append(error))
+    w.on("failed", lambda job, error: reported.append(error))
     queue.add("n")
     w.run(until="drained")
-    assert [repr(error) for error in told] == ["TimeoutError('timed out after 50 ms')"]
+    assert [repr(error) for error in reported] == ["TimeoutError('timed out after 50 ms')"]
 
 
 def test_jobs_that_must_not_run_emit_active_and_failed(queue: Queue, worker: Make, redis: Redis) -> None:
-    told: list[tuple[str, ...]] = []
-    w = worker(lambda job: told.append(("ran", job.id)), max_started_attempts=1)
-    w.on("active", lambda job: told.append(("active", job.id)))
-    w.on("failed", lambda job, error: told.append(("failed", job.id, type(error).__name__, str(error))))
+    reported: list[tuple[str, ...]] = []
+    w = worker(lambda job: reported.append(("ran", job.id)), max_started_attempts=1)
+    w.on("active", lambda job: reported.append(("active", job.id)))
+    w.on("failed", lambda job, error: reported.append(("failed", job.id, type(error).__name__, str(error))))
     often, deferred, gone = queue.add_bulk([{"name": "n"}] * 3)
     redis.hset(f"bull:{queue.name}:{often.id}", "ats", 5)
     redis.hset(f"bull:{queue.name}:{deferred.id}", "defa", "a child failed")
@@ -186,29 +186,29 @@ def test_jobs_that_must_not_run_emit_active_and_failed(queue: Queue, worker: Mak
         (deferred, "a child failed"),
         (gone, missing),
     ):
-        of_job = [event for event in told if event[1] == job.id]
+        of_job = [event for event in reported if event[1] == job.id]
         assert of_job == [("active", job.id), ("failed", job.id, "UnrecoverableError", reason)]
 
 
 def test_a_job_that_cannot_complete_is_given_with_the_reason(queue: Queue, worker: Make) -> None:
-    told: list[BaseException] = []
+    reported: list[BaseException] = []
 
     def handler(job: Job) -> None:
         queue.add("child", parent={"id": job.id, "queue": job.queue_qualified_name}, delay=3_600_000)
 
     w = worker(handler)
-    w.on("failed", lambda job, error: told.append(error))
+    w.on("failed", lambda job, error: reported.append(error))
     queue.add("parent")
     w.run(max_jobs=1)
-    (error,) = told
+    (error,) = reported
     assert isinstance(error, errors.PendingDependenciesError)
 
 
 def test_jobs_that_must_not_run_emit_the_same_in_a_manual_worker(queue: Queue, worker: Make, redis: Redis) -> None:
-    told: list[tuple[str, ...]] = []
-    w = worker(lambda job: told.append(("ran", job.id)), max_started_attempts=1)
-    w.on("active", lambda job: told.append(("active", job.id)))
-    w.on("failed", lambda job, error: told.append(("failed", job.id, type(error).__name__)))
+    reported: list[tuple[str, ...]] = []
+    w = worker(lambda job: reported.append(("ran", job.id)), max_started_attempts=1)
+    w.on("active", lambda job: reported.append(("active", job.id)))
+    w.on("failed", lambda job, error: reported.append(("failed", job.id, type(error).__name__)))
     often, deferred = queue.add_bulk([{"name": "n"}] * 2)
     redis.hset(f"bull:{queue.name}:{often.id}", "ats", 5)
     redis.hset(f"bull:{queue.name}:{deferred.id}", "defa", "a child failed")
@@ -217,7 +217,7 @@ def test_jobs_that_must_not_run_emit_the_same_in_a_manual_worker(queue: Queue, w
         assert job is not None
         w.process_job(job)
     ends = [[("active", job.id), ("failed", job.id, "UnrecoverableError")] for job in (often, deferred)]
-    assert told == [*ends[0], *ends[1]]
+    assert reported == [*ends[0], *ends[1]]
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])

@@ -48,23 +48,23 @@ def test_get_next_job_waits_up_to_the_drain_delay(queue: Queue, worker: Worker, 
     assert worker.get_next_job("t", block=False) is None
     assert worker.get_next_job("t") is None
     assert 0.2 <= time.monotonic() - began < 20
-    with new_worker(drain_delay=10_000) as patient:
+    with new_worker(drain_delay=10_000) as waiting:
         threading.Timer(0.2, queue.add, ["n", "new"]).start()
-        job = patient.get_next_job("t")
+        job = waiting.get_next_job("t")
         assert job is not None and job.data == "new"
         queue.add("n", "later", delay=300)
-        job = patient.get_next_job("t2")
+        job = waiting.get_next_job("t2")
         assert job is not None and job.data == "later"
 
 
 def test_closing_ends_the_wait(new_worker: Callable) -> None:
-    patient = new_worker(drain_delay=30_000)
-    threading.Timer(0.2, patient.close).start()
+    waiting = new_worker(drain_delay=30_000)
+    threading.Timer(0.2, waiting.close).start()
     began = time.monotonic()
-    assert patient.get_next_job("t") is None
+    assert waiting.get_next_job("t") is None
     assert time.monotonic() - began < 20
     with pytest.raises(errors.ClosedError):
-        patient.get_next_job("t")
+        waiting.get_next_job("t")
 
 
 def test_a_paused_worker_takes_nothing(queue: Queue, worker: Worker) -> None:
@@ -139,12 +139,12 @@ def test_process_job_runs_the_handler_and_finishes_the_job(queue: Queue, new_wor
         return job.data
 
     jobs = queue.add_bulk([{"name": "n", "data": data} for data in ("good", "bad", "last")])
-    told: list[Any] = []
+    reported: list[Any] = []
     outcomes: list[Any] = []
     with new_worker(handler) as worker:
-        worker.on("active", lambda job: told.append(("active", job.id)))
-        worker.on("completed", lambda job, value: told.append(("completed", value)))
-        worker.on("failed", lambda job, error: told.append(("failed", str(error))))
+        worker.on("active", lambda job: reported.append(("active", job.id)))
+        worker.on("completed", lambda job, value: reported.append(("completed", value)))
+        worker.on("failed", lambda job, error: reported.append(("failed", str(error))))
         job = worker.get_next_job("t")
         while job is not None:
             result = worker.process_job(job, "t", fetch_next=True)
@@ -152,7 +152,7 @@ def test_process_job_runs_the_handler_and_finishes_the_job(queue: Queue, new_wor
             job = result.next_job
     assert outcomes == [("completed", None), ("failed", None), ("completed", None)]
     assert [job.get_state() for job in jobs] == ["completed", "failed", "completed"]
-    assert [event for event in told if event[0] != "active"] == [
+    assert [event for event in reported if event[0] != "active"] == [
         ("completed", "good"),
         ("failed", "boom"),
         ("completed", "last"),

@@ -51,7 +51,7 @@ def test_durations_and_waiting_times_are_histograms(redis_url: str, queue: Queue
     assert value(text, "bullmq_stalled_checker_skipped_total") == value(text, "bullmq_scheduler_repaired_total") == 0
 
 
-def test_the_age_of_the_oldest_job_is_told_on_request(queue: Queue, redis: Redis) -> None:
+def test_the_age_of_the_oldest_job_is_reported_on_request(queue: Queue, redis: Redis) -> None:
     name = "bullmq_oldest_due_job_age_seconds"
     assert name not in queue.export_prometheus_metrics()
     assert value(queue.export_prometheus_metrics(oldest_job=True), name) == 0
@@ -59,21 +59,21 @@ def test_the_age_of_the_oldest_job_is_told_on_request(queue: Queue, redis: Redis
     assert 100 <= value(queue.export_prometheus_metrics(oldest_job=True), name) < 160
 
 
-def test_problems_are_told_on_request(queue: Queue, redis_url: str) -> None:
+def test_problems_are_reported_on_request(queue: Queue, redis_url: str) -> None:
     worker = Worker(queue.name, lambda job: None, url=redis_url)
     name = "bullmq_worker_problem"
     assert name not in worker.export_prometheus_metrics()
 
-    def told(worker: Worker) -> set[str]:
+    def problems_of(worker: Worker) -> set[str]:
         text = worker.export_prometheus_metrics(problems=True)
         lines = re.findall(rf'^{name}\{{queue="{queue.name}", problem="(\w+)"\}} ([01])$', text, re.MULTILINE)
         assert len(lines) == 6
         return {problem for problem, has in lines if has == "1"}
 
-    assert told(worker) == {"stopped"}
+    assert problems_of(worker) == {"stopped"}
     with Worker(queue.name, lambda job: None, url=redis_url, autorun=True) as running:
-        wait_until(lambda: not told(running), "it runs")
-    assert told(Worker(queue.name, print, url="redis://127.0.0.1:1")) == {"stopped", "disconnected"}
+        wait_until(lambda: not problems_of(running), "it runs")
+    assert problems_of(Worker(queue.name, print, url="redis://127.0.0.1:1")) == {"stopped", "disconnected"}
 
 
 def test_a_label_of_ours_is_refused(queue: Queue) -> None:
@@ -91,8 +91,8 @@ def test_the_dashboard_and_the_alerts_name_only_metrics_that_exist(redis_url: st
     queue.add("n")
     worker = Worker(queue.name, lambda job: None, url=redis_url)
     worker.run(until="empty")
-    told = queue.export_prometheus_metrics(oldest_job=True) + "\n" + worker.export_prometheus_metrics(problems=True)
-    known = set(re.findall(r"^(\w+)\{", told, re.MULTILINE))
+    text = queue.export_prometheus_metrics(oldest_job=True) + "\n" + worker.export_prometheus_metrics(problems=True)
+    known = set(re.findall(r"^(\w+)\{", text, re.MULTILINE))
     dashboard = json.loads((ROOT / "examples/grafana.json").read_text())
     asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
     (rules,) = re.findall(r"^```yaml\n(.*?)^```", (ROOT / "docs/metrics.md").read_text(), re.MULTILINE | re.DOTALL)

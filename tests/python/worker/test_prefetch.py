@@ -192,7 +192,7 @@ def test_after_a_rate_limit_error_no_handler_starts(
 
 @pytest.mark.parametrize("how", ["rate_limit", "pause", "close"])
 @pytest.mark.parametrize("prefetch", [None, 50])
-def test_a_worker_that_is_told_to_stop_starts_nothing_more(
+def test_a_worker_that_has_to_stop_starts_nothing_more(
     queue: Queue,
     worker: Make,
     redis: Redis,
@@ -202,17 +202,17 @@ def test_a_worker_that_is_told_to_stop_starts_nothing_more(
     prefetch: int | None,
 ) -> None:
     one_slow_among_quick(queue)
-    told = worker(gated, prefetch=prefetch, limiter={"max": 1_000_000, "duration": 60_000})
-    thread = running(told)
+    stopping = worker(gated, prefetch=prefetch, limiter={"max": 1_000_000, "duration": 60_000})
+    thread = running(stopping)
     assert gated.began.wait(20)
     match how:
         case "rate_limit":
-            told.rate_limit(60_000)
+            stopping.rate_limit(60_000)
         case "pause":
-            told.pause(do_not_wait_active=True)
+            stopping.pause(do_not_wait_active=True)
         case "close":
-            threading.Thread(target=told.close).start()
-            wait_until(lambda: told._run is not None and told._run.closing)
+            threading.Thread(target=stopping.close).start()
+            wait_until(lambda: stopping._run is not None and stopping._run.closing)
     gated.gate.set()
     wait_until(lambda: queue.get_job_counts("completed", "active") == {"completed": 301, "active": 0})
     assert len(gated.starts) == 301

@@ -139,7 +139,9 @@ def test_a_fork_of_a_handler_gives_no_results(queue: Queue, worker: Callable) ->
     assert [queue.get_job(job.id).returnvalue for job in jobs] == [["handler", job.id] for job in jobs]
 
 
-def test_a_program_without_the_main_guard_is_told_what_to_do(queue: Queue, redis_url: str, tmp_path: Path) -> None:
+def test_a_program_without_the_main_guard_gets_an_error_that_says_what_to_do(
+    queue: Queue, redis_url: str, tmp_path: Path
+) -> None:
     job = queue.add("n")
     program = tmp_path / "program.py"
     program.write_text(

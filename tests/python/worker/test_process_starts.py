@@ -34,16 +34,16 @@ def starting(queue: Queue, redis_url: str, gate: Path) -> Iterator[Callable[...,
         options = {"isolation": "process", "autorun": True, **options}
         worker = Worker(queue.name, gated_handlers.run, url=redis_url, **options)
         workers.append(worker)
-        told: list[Any] = []
-        worker.on("active", lambda job: told.append(("active", job.id)))
-        worker.on("error", lambda error: told.append(("error", str(error))))
+        reported: list[Any] = []
+        worker.on("active", lambda job: reported.append(("active", job.id)))
+        worker.on("error", lambda error: reported.append(("error", str(error))))
         pid = queue.add("first").wait_until_finished(timeout=60_000)
         gate.touch()
         os.kill(pid, signal.SIGKILL)
         wait_until(lambda: pid not in {child.pid for child in multiprocessing.active_children()}, "the process is gone")
         job = queue.add("second")
-        wait_until(lambda: ("active", job.id) in told, "the job was taken")
-        return worker, job, told
+        wait_until(lambda: ("active", job.id) in reported, "the job was taken")
+        return worker, job, reported
 
     yield start
     gate.unlink(missing_ok=True)
@@ -116,6 +116,27 @@ def test_a_slot_whose_process_cannot_start_leaves_its_jobs_to_the_others(
     assert "ended before it was ready" in reported[0] and "next try in 1 s" in reported[0]
 
 
+@pytest.mark.parametrize("how", [{}, {"timeout": 1_000}, {"force": True}], ids=["close", "timeout", "force"])
+@pytest.mark.parametrize("first", [True, False], ids=["at_the_start", "when_it_grows"])
+def test_a_worker_whose_processes_hang_while_they_start_can_be_closed(
+    queue: Queue, redis_url: str, gate: Path, how: Any, first: bool
+) -> None:
+    before, threads = set(multiprocessing.active_children()), set(threading.enumerate())
+    if first:
+        gate.touch()
+    worker = Worker(queue.name, gated_handlers.run, url=redis_url, isolation="process", concurrency=2, autorun=True)
+    if first:
+        wait_until(lambda: len(set(multiprocessing.active_children()) - before) == 2, "both start")
+    else:
+        queue.add("first").wait_until_finished(timeout=60_000)
+        gate.touch()
+        worker.concurrency = 4
+        wait_until(lambda: len(set(multiprocessing.active_children()) - before) == 4, "two more start")
+    worker.close(**how)
+    wait_until(lambda: set(multiprocessing.active_children()) <= before, "all processes have ended")
+    wait_until(lambda: set(threading.enumerate()) <= threads, "and all threads")
+
+
 def test_a_job_that_is_cancelled_while_its_process_starts_does_not_run(
     queue: Queue, redis: Redis, starting: Callable, gate: Path
 ) -> None:
@@ -133,9 +154,9 @@ def test_a_job_that_another_worker_takes_while_the_process_starts_is_settled_onc
     queue: Queue, redis: Redis, redis_url: str, starting: Callable, gate: Path
 ) -> None:
     """It does not run here, and only the outcome of the other worker counts."""
-    _, job, told = starting(lock_duration=2_000)
+    _, job, reported = starting(lock_duration=2_000)
     redis.set(queue.to_key(f"{job.id}:lock"), "another worker", px=60_000)
-    wait_until(lambda: any("could not renew lock" in text for _, text in told), "the lock is lost")
+    wait_until(lambda: any("could not renew lock" in text for _, text in reported), "the lock is lost")
     gate.unlink()
     assert queue.add("third").wait_until_finished(timeout=60_000) > 0, "the slot works on"
     assert (queue.get_job_logs(job.id)["logs"], ended(redis, queue, job)) == ([], [])

@@ -52,10 +52,10 @@ def test_closing_ends_at_its_deadline_although_a_listener_never_returns(
 def test_events_not_delivered_at_the_deadline_are_counted(
     queue: Queue, worker: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
-    told: list[str | None] = []
+    reported: list[str | None] = []
 
     def slow(job: Job, _result: object) -> None:
-        told.append(job.id)
+        reported.append(job.id)
         time.sleep(0.01)
 
     busy = worker(lambda job: None, concurrency=4)
@@ -66,18 +66,18 @@ def test_events_not_delivered_at_the_deadline_are_counted(
     with caplog.at_level(logging.WARNING, "bullrush"):
         busy.close(timeout=100)
         thread.join()
-    assert len(told) < 1000
+    assert len(reported) < 1000
     assert "jobs: the time to close was over" in caplog.text
 
 
 def test_a_worker_takes_no_more_jobs_while_its_listeners_are_far_behind(
     queue: Queue, worker: Make, gate: threading.Event
 ) -> None:
-    told = []
+    reported = []
 
     def behind(job: Job, _result: object) -> None:
         gate.wait()
-        told.append(job.id)
+        reported.append(job.id)
 
     count = MANY + 5000
     fill(queue, count)
@@ -88,21 +88,21 @@ def test_a_worker_takes_no_more_jobs_while_its_listeners_are_far_behind(
     wait_until(lambda: busy._run is not None and busy._run.core.stats()["in_hand"] == 0)
     assert queue.get_job_counts("wait")["wait"] > 0
     gate.set()
-    wait_until(lambda: len(told) == count, seconds=60)
-    assert len(set(told)) == count
+    wait_until(lambda: len(reported) == count, seconds=60)
+    assert len(set(reported)) == count
     busy.close()
     thread.join()
 
 
 def test_the_number_of_running_listener_coroutines_is_limited(queue: Queue, redis_url: str) -> None:
     async def main() -> None:
-        go_on, most, told = asyncio.Event(), 0, 0
+        go_on, most, reported = asyncio.Event(), 0, 0
 
         async def behind(_job: aio.Job, _result: object) -> None:
-            nonlocal told, most
+            nonlocal reported, most
             most = max(most, len(worker._listeners._tasks))
             await go_on.wait()
-            told += 1
+            reported += 1
 
         async def handler(_job: aio.Job) -> None: ...
 
@@ -113,7 +113,7 @@ def test_the_number_of_running_listener_coroutines_is_limited(queue: Queue, redi
                 await asyncio.sleep(0.02)
             go_on.set()
             await running
-        assert told == 3000
+        assert reported == 3000
         assert most <= 1001
 
     fill(queue, 3000)

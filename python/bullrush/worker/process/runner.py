@@ -69,12 +69,14 @@ def _check_importable(function: Callable[..., Any]) -> None:
 class HandlerProcess:
     """One handler process, and the jobs that run in it."""
 
-    def __init__(self, setup: ProcessSetup, source: JobOwner) -> None:
+    def __init__(self, setup: ProcessSetup, source: JobOwner, closing: threading.Event) -> None:
         self._setup = setup
         self._source = source
+        self._closing = closing
         self._process: BaseProcess | None = None
         self._lock = threading.Lock()
         self._running: set[tuple[str, str | None]] = set()
+        self._starts = False
 
     def start(self) -> None:
         """Start the process if it does not run."""
@@ -87,8 +89,14 @@ class HandlerProcess:
         with _signals_blocked():
             process.start()
         child_end.close()
-        self._process = process
-        self._load_error: str | None = self._receive()
+        with self._lock:
+            self._process, self._starts = process, True
+            if self._closing.is_set() and not self._running:
+                process.kill()
+        try:
+            self._load_error: str | None = self._receive()
+        finally:
+            self._starts = False
 
     def start_first(self) -> None:
         """Start the process for the first time.
@@ -194,6 +202,12 @@ class HandlerProcess:
             if self._running and self._process is not None:
                 self._process.kill()
 
+    def kill_starting(self) -> None:
+        """Kill the process if it starts and has no job."""
+        with self._lock:
+            if self._starts and not self._running and self._process is not None:
+                self._process.kill()
+
     def end(self) -> None:
         """Close the pipe and wait for the end of the process."""
         if self._process is None:
@@ -219,37 +233,46 @@ class HandlerProcesses:
         self._setup = setup
         self._source = source
         self._by_thread: dict[threading.Thread, HandlerProcess] = {}
-        self._ending = threading.Event()
+        #: The worker closes: only jobs that were taken get processes.
+        self._closing = threading.Event()
         #: Whether one was ready: then the program can be started, and the others are tried again.
         self._ready = False
 
     @contextlib.contextmanager
     def started(self) -> Iterator[None]:
         """Keep a process for this thread inside the block."""
-        child = self._by_thread[threading.current_thread()] = HandlerProcess(self._setup, self._source)
+        child = self._by_thread[threading.current_thread()] = HandlerProcess(self._setup, self._source, self._closing)
         try:
             if self._ready:
                 self.replace_dead()
-            elif not self._ending.is_set():
-                child.start_first()
-                self._ready = True
+            elif not self._closing.is_set():
+                self._start_first(child)
             yield
         finally:
             child.end()
 
+    def _start_first(self, child: HandlerProcess) -> None:
+        try:
+            child.start_first()
+        except WorkerProcessError:
+            if not self._closing.is_set():
+                raise
+        else:
+            self._ready = True
+
     def replace_dead(self) -> None:
         """Start the process of this thread again if it has died, before the next job."""
-        if self._ending.is_set():
+        if self._closing.is_set():
             return
         try:
             self._by_thread[threading.current_thread()].start_again()
         except NotStartedError as error:
             # The next job tries it again, and goes back to the queue if it fails. The other slots work on.
-            if not self._ending.is_set():
+            if not self._closing.is_set():
                 report = WorkerProcessError(f"{error}. Its slot runs no jobs until it starts; next try in 1 s")
                 LOG.error("%r: %s", self._source, report)
                 self._source.emit("error", report)
-            self._ending.wait(_RESTART_SECONDS)
+            self._closing.wait(_RESTART_SECONDS)
 
     def run_one(self, job: JobCalls) -> JSON:
         """Run a job in the process of this thread."""
@@ -267,9 +290,15 @@ class HandlerProcesses:
         for child in list(self._by_thread.values()):
             child.kill(job_id, token)
 
+    def stop_starting(self) -> None:
+        """Start processes for jobs only, and kill those that start and have none."""
+        self._closing.set()
+        for child in list(self._by_thread.values()):
+            child.kill_starting()
+
     def kill_running(self) -> None:
         """Kill all processes that run jobs, and start no new ones."""
-        self._ending.set()
+        self._closing.set()
         for child in list(self._by_thread.values()):
             child.kill_running()
 
@@ -299,6 +328,10 @@ class ProcessRunner(ThreadRunner):
     def cancel(self, job_id: str, token: str) -> None:
         """Kill the process of a job; the process of a batch only if all its jobs are cancelled."""
         self._children.kill(job_id, token)
+
+    def stop_starting(self) -> None:
+        """Kill processes that start and have no job."""
+        self._children.stop_starting()
 
     def cancel_all(self) -> None:
         """Kill all processes that run jobs."""

@@ -90,6 +90,9 @@ class LoopRunner:
         """Cancel the task of a job; the task of a batch only if all its jobs are cancelled."""
         self._on_loop(self._cancel, job_id, token)
 
+    def stop_starting(self) -> None:
+        """Do nothing: tasks start at once."""
+
     def cancel_all(self) -> None:
         """Cancel all tasks: the worker's deadline to close has passed."""
         self._on_loop(self._cancel_all)

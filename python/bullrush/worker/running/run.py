@@ -119,6 +119,7 @@ class WorkerRun:
                 self._closing = self.core.close(timeout_ms, force)
                 seconds = 0 if force else math.inf if timeout_ms is None else timeout_ms / 1000
                 self._deadline = min(self._deadline, time.monotonic() + seconds)
+        self.runner.stop_starting()
 
     def end_with(self, error: BaseException) -> None:
         """Close the run because of an error, which `supervise` then raises."""

@@ -30,6 +30,9 @@ class Runner(Protocol):
     def cancel(self, job_id: str, token: str) -> None:
         """Stop the handler of a job, if it can be stopped. If a token is given, only a handler that runs under it."""
 
+    def stop_starting(self) -> None:
+        """Start nothing more that has no job yet: the worker closes."""
+
     def cancel_all(self) -> None:
         """Stop all running handlers: the worker's deadline to close has passed."""
 

@@ -66,6 +66,9 @@ class ThreadRunner:
     def cancel(self, job_id: str, token: str) -> None:
         """Do nothing: a thread cannot be stopped. The handler sees ``job.cancelled``."""
 
+    def stop_starting(self) -> None:
+        """Do nothing: threads start at once."""
+
     def cancel_all(self) -> None:
         """Do nothing; see `cancel`."""
 
