@@ -83,12 +83,12 @@ def test_a_name_in_the_path_of_the_url_is_explained_without_showing_the_url() ->
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_producer_that_waited_in_vain_is_told_which_option_decides_how_long() -> None:
+def test_a_producer_that_waited_in_vain_learns_which_option_decides_how_long() -> None:
     with pytest.raises(ConnectionLostError, match=r"within 20 ms \(the option timeout=\)"):
         Queue("q", url="redis://127.0.0.1:1", timeout=20).add("x")
 
 
-def test_a_second_process_with_an_embedded_server_of_its_own_is_told() -> None:
+def test_a_second_process_with_an_embedded_server_of_its_own_gets_a_warning() -> None:
     program = "from bullrush import Queue; print(Queue('q', url='embedded://').count(), flush=True); input()"
     command = [sys.executable, "-c", program]
     first = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

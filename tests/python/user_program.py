@@ -87,7 +87,7 @@ def wait_longer(attempts: int, kind: str, error: BaseException, job: Any) -> tim
     return None if kind == "by hand" else timedelta(seconds=attempts)
 
 
-async def wait_as_told(attempts: int, kind: str, error: BaseException, job: Any) -> float:
+async def wait_for_seconds(attempts: int, kind: str, error: BaseException, job: Any) -> float:
     await asyncio.sleep(0)
     return attempts * 1_000.0
 
@@ -133,7 +133,7 @@ def run_workers() -> None:
         pass
     Worker("video", render_film).close()
     Worker("video", {"film": render_film_async, "scene": render}).close()
-    Worker("video", render_async_with_token, backoff_strategy=wait_as_told).close()
+    Worker("video", render_async_with_token, backoff_strategy=wait_for_seconds).close()
     Worker("video", batch_handler=render_many, batch_size=500).close(timeout=timedelta(seconds=5))
     Worker("video", batch_handler=render_many_async, batch_size=500).close()
 
@@ -149,8 +149,8 @@ def follow() -> None:
     with QueueEvents("video", last_event_id="0-0") as events, QueueEventsProducer("video") as producer:
         producer.publish_event("rendered", frames=25)
         for event in events.iterate(timeout=1_000):
-            told: Event = event
-            print(told.event, told.job_id, told["jobId"])
+            followed: Event = event
+            print(followed.event, followed.job_id, followed["jobId"])
 
 
 async def add_jobs_async() -> None:
@@ -164,8 +164,8 @@ async def add_jobs_async() -> None:
             await producer.publish_event("rendered", frames=25)
             result: Any = await job.wait_until_finished(events, timeout=10_000)
             async for event in events:
-                told: Event = event
-                print(told.event)
+                followed: Event = event
+                print(followed.event)
     async with aio.FlowProducer() as flows:
         node: JobNode[aio.Job] = await flows.add(TREE)
     kept = aio.Queue("video")
@@ -177,7 +177,7 @@ async def run_workers_async() -> None:
     async with aio.Worker("video", render_async, **LIMITED) as worker:
         stats: RunStats = await worker.run(until="empty")
     async with aio.Worker(
-        "video", batch_handler=render_many_async, batch_size=10, backoff_strategy=wait_as_told
+        "video", batch_handler=render_many_async, batch_size=10, backoff_strategy=wait_for_seconds
     ) as many:
         await many.pause()
     async with aio.Worker("video", render) as plain:

@@ -3,11 +3,11 @@
 import pytest
 
 NOW = 1795225366409
-TOLD = ("active", "events", "marker", "wait", "prioritized")
+VISIBLE = ("active", "events", "marker", "wait", "prioritized")
 
 
 def unseen(keys):
-    return {name: value for name, value in keys.items() if name not in TOLD and not name.endswith(":lock")}
+    return {name: value for name, value in keys.items() if name not in VISIBLE and not name.endswith(":lock")}
 
 
 def hold_of(reply):

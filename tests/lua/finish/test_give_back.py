@@ -4,7 +4,7 @@ import pytest
 import redis
 
 SCRIPT = "finish/give_back"
-TOLD = ("events", "marker")
+SIGNALS = ("events", "marker")
 
 
 def back(job_id, score="", *, before=None, token="t"):
@@ -13,7 +13,7 @@ def back(job_id, score="", *, before=None, token="t"):
 
 
 def seen(keys):
-    return {name: value for name, value in keys.items() if name not in TOLD}
+    return {name: value for name, value in keys.items() if name not in SIGNALS}
 
 
 def test_without_jobs_nothing_happens(run, queue):

@@ -155,9 +155,9 @@ def test_fail_parent_moves_a_delayed_parent_to_wait(parent_with_children, fail, 
     assert "delayed" not in dump(home)
 
 
-@pytest.mark.parametrize(("state", "told"), [("active", True), ("failed", False)])
+@pytest.mark.parametrize(("state", "is_noted"), [("active", True), ("failed", False)])
 def test_fail_parent_only_sets_the_failure_of_a_parent_in_another_state(
-    parent_with_children, fail, client, new_queue, dump, state, told
+    parent_with_children, fail, client, new_queue, dump, state, is_noted
 ):
     queue, home = new_queue(), new_queue()
     parent_with_children(queue, home, "fpof")
@@ -167,7 +167,7 @@ def test_fail_parent_only_sets_the_failure_of_a_parent_in_another_state(
     else:
         client.zadd(f"bull:{home}:failed", {"dad": NOW})
     fail(queue)
-    assert ("defa" in dump(home)["dad"]) == told
+    assert ("defa" in dump(home)["dad"]) == is_noted
     assert "wait" not in dump(home)
 
 

@@ -41,18 +41,18 @@ def test_nothing_is_missing_where_all_is_allowed(run, queue, dump):
     assert dump(queue) == {}
 
 
-def test_a_command_that_is_denied_is_told_and_no_other(client, limited, queue, dump):
-    told = {}
+def test_a_command_that_is_denied_is_reported_and_no_other(client, limited, queue, dump):
+    reported = {}
     for command in NEEDED:
         if command != "evalsha":  # without it, the script itself is refused
             denied = command if is_new(client) else command.split("|")[0]  # before 7 only whole commands can be denied
-            told[command] = limited("+@all", f"-{denied}")(SCRIPT, queue, *NEEDED)
+            reported[command] = limited("+@all", f"-{denied}")(SCRIPT, queue, *NEEDED)
             assert dump(queue) == {}
-    expected = {command: [command] for command in told if is_checked(client, command)}
-    assert told == {command: [] for command in told} | expected
+    expected = {command: [command] for command in reported if is_checked(client, command)}
+    assert reported == {command: [] for command in reported} | expected
 
 
-def test_all_that_is_denied_is_told(client, limited, queue, dump):
+def test_all_that_is_denied_is_reported(client, limited, queue, dump):
     missing = limited("+evalsha", "+del", "+llen")(SCRIPT, queue, *NEEDED)
     checked = [command for command in NEEDED if is_checked(client, command)]
     assert missing == [command for command in checked if command not in {"evalsha", "del", "llen"}]
@@ -71,7 +71,7 @@ def test_a_reader_needs_no_right_to_delete(limited, queue, dump):
     assert dump(queue) == {}
 
 
-def test_a_command_that_is_not_known_is_not_told(run, queue):
+def test_a_command_that_is_not_known_is_not_reported(run, queue):
     assert run(SCRIPT, queue, "no-such-command") == []
 
 

@@ -140,7 +140,7 @@ def test_a_parent_waits_for_the_moved_job(family, move, fetch, finish, client, b
     assert dump(parents)["p:processed"] == {f"bull:{base}:1": "5"}
 
 
-def test_a_parent_that_does_not_wait_or_cannot_be_read_is_not_told(family, move, client, queue, base):
+def test_a_parent_that_does_not_wait_or_cannot_be_read_stays_as_it_is(family, move, client, queue, base):
     parents = family()
     client.delete(f"bull:{parents}:p:dependencies")
     client.set(f"bull:{parents}:p:dependencies", "text")

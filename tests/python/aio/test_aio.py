@@ -104,18 +104,18 @@ def test_plain_functions_run_on_threads_and_listeners_on_the_loop(
     async def main() -> None:
         queue = aio.Queue(queue_name, url=redis_url)
         worker = aio.Worker(queue_name, handler, url=redis_url)
-        told: list[tuple] = []
+        reported: list[tuple] = []
 
         @worker.on("completed")
         async def note(job: aio.Job, result: int) -> None:
             threads["listener"] = threading.get_ident()
-            told.append(("completed", await job.get_state(), result))
+            reported.append(("completed", await job.get_state(), result))
 
-        worker.on("active", lambda job: told.append(("active", type(job))))
-        worker.on("progress", lambda job, progress: told.append(("progress", progress)))
+        worker.on("active", lambda job: reported.append(("active", type(job))))
+        worker.on("progress", lambda job, progress: reported.append(("progress", progress)))
         await queue.add("n")
         await worker.run(until="drained")
-        assert told == [("active", aio.Job), ("progress", 1), ("completed", "completed", 7)]
+        assert reported == [("active", aio.Job), ("progress", 1), ("completed", "completed", 7)]
         assert threads["listener"] == threading.get_ident() != threads["handler"]
 
     run(main())

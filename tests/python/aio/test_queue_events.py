@@ -11,7 +11,7 @@ from bullrush import Event, aio
 def test_asyncio_iterates_and_listens(redis_url: str, queue_name: str) -> None:
     async def main() -> tuple[list[str], list[str], list[str]]:
         looped: list[str] = []
-        told: list[str] = []
+        reported: list[str] = []
         async with (
             aio.Queue(queue_name, url=redis_url) as queue,
             aio.QueueEvents(queue_name, url=redis_url) as events,
@@ -21,7 +21,7 @@ def test_asyncio_iterates_and_listens(redis_url: str, queue_name: str) -> None:
 
             async def note(event: Event) -> None:
                 await asyncio.sleep(0)
-                told.append(event.event)
+                reported.append(event.event)
 
             await queue.add("n")
             async for event in events:
@@ -37,11 +37,11 @@ def test_asyncio_iterates_and_listens(redis_url: str, queue_name: str) -> None:
                 break
             await publishing
             rest = [event.event async for event in events.iterate(timeout=50)]
-            return looped, told, rest
+            return looped, reported, rest
 
-    looped, told, rest = asyncio.run(asyncio.wait_for(main(), 10))
+    looped, reported, rest = asyncio.run(asyncio.wait_for(main(), 10))
     assert looped == ["added", "waiting", "custom"]
-    assert (told, rest) == (["custom"], [])
+    assert (reported, rest) == (["custom"], [])
 
 
 def test_asyncio_closes_at_once(redis_url: str, queue_name: str) -> None:

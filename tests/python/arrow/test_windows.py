@@ -86,6 +86,6 @@ def test_states_are_checked(queue: Queue) -> None:
             plan_windows(queue, wrong, 8)
 
 
-def test_the_clock_of_redis_is_told_in_ms(queue: Queue, redis: Redis) -> None:
+def test_the_clock_of_redis_is_in_ms(queue: Queue, redis: Redis) -> None:
     seconds, micros = redis.time()
     assert 0 <= redis_time(queue) - (seconds * 1000 + micros // 1000) < 60_000

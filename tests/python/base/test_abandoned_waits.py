@@ -28,8 +28,8 @@ def test_an_event_that_comes_after_a_cancelled_wait_is_the_next_one(queue: Queue
             for _ in range(waits):
                 await give_up(asyncio.ensure_future(anext(events)))
             ids = [queue.add("n").id for _ in range(3)]
-            told = [await anext(events) for _ in range(6)]
-            assert [event.job_id for event in told if event.event == "waiting"] == ids
+            reported = [await anext(events) for _ in range(6)]
+            assert [event.job_id for event in reported if event.event == "waiting"] == ids
 
     asyncio.run(asyncio.wait_for(main(), 20))
 
@@ -44,11 +44,11 @@ def test_events_that_came_before_their_reader_was_cancelled_are_kept(queue: Queu
                 await asyncio.sleep(0)
                 job_id = queue.add("n", number).id
                 wait.cancel()
-                told = [] if (gone := await asyncio.gather(wait, return_exceptions=True))[0] is None else gone
-                told = [event for event in told if not isinstance(event, BaseException)]
-                while len(told) < 2:
-                    told.append(await anext(events))
-                assert [event.job_id for event in told] == [job_id, job_id]
+                reported = [] if (gone := await asyncio.gather(wait, return_exceptions=True))[0] is None else gone
+                reported = [event for event in reported if not isinstance(event, BaseException)]
+                while len(reported) < 2:
+                    reported.append(await anext(events))
+                assert [event.job_id for event in reported] == [job_id, job_id]
 
     asyncio.run(asyncio.wait_for(main(), 20))
 

@@ -11,9 +11,9 @@ from tests.waiting import wait_until
 
 
 def test_a_queue_emits_an_event_for_each_change(queue: Queue) -> None:
-    told: list[tuple] = []
+    reported: list[tuple] = []
     for event in ("waiting", "paused", "resumed", "removed", "progress"):
-        queue.on(event, lambda *arguments, event=event: told.append((event, *arguments)))
+        queue.on(event, lambda *arguments, event=event: reported.append((event, *arguments)))
     first, second = queue.add("n"), queue.add("n")
     queue.add_bulk([{"name": "unheard"}])
     queue.pause()
@@ -23,7 +23,7 @@ def test_a_queue_emits_an_event_for_each_change(queue: Queue) -> None:
     first.remove()
     queue.remove(second.id)
     queue.obliterate()
-    assert told == [
+    assert reported == [
         ("waiting", first),
         ("waiting", second),
         ("paused",),
@@ -36,31 +36,31 @@ def test_a_queue_emits_an_event_for_each_change(queue: Queue) -> None:
 
 
 def test_on_once_off_and_emit_follow_the_rules_of_an_emitter(queue: Queue) -> None:
-    told: list[object] = []
+    reported: list[object] = []
 
     @queue.on("error")
     def often(error: object) -> None:
-        told.append(error)
+        reported.append(error)
 
     @queue.once("error")
     def once(error: object) -> None:
-        told.append(("once", error))
+        reported.append(("once", error))
 
     assert queue.emit("error", 1)
     queue.emit("error", 2)
     queue.off("error", often)
     assert not queue.emit("error", 3)
-    assert told == [1, ("once", 1), 2]
+    assert reported == [1, ("once", 1), 2]
 
 
 def test_a_listener_that_raises_is_logged_and_the_others_are_called(
     queue: Queue, caplog: pytest.LogCaptureFixture
 ) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     queue.on("paused", lambda: 1 / 0)
-    queue.on("paused", lambda: told.append("second"))
+    queue.on("paused", lambda: reported.append("second"))
     queue.pause()
-    assert told == ["second"]
+    assert reported == ["second"]
     assert "A listener of 'paused' failed" in caplog.text
 
 
@@ -76,13 +76,13 @@ def test_a_pickled_queue_has_no_listeners(queue: Queue) -> None:
 
 def test_listeners_of_asyncio_may_be_coroutine_functions(redis_url: str, queue_name: str) -> None:
     async def main() -> list[str]:
-        told: asyncio.Queue[str] = asyncio.Queue()
+        reported: asyncio.Queue[str] = asyncio.Queue()
         async with aio.Queue(queue_name, url=redis_url) as queue:
-            queue.on("paused", lambda: told.put("paused"))
-            queue.on("resumed", lambda: told.put_nowait("resumed"))
+            queue.on("paused", lambda: reported.put("paused"))
+            queue.on("resumed", lambda: reported.put_nowait("resumed"))
             await queue.pause()
             await queue.resume()
-            return sorted([await told.get(), await told.get()])
+            return sorted([await reported.get(), await reported.get()])
 
     assert asyncio.run(asyncio.wait_for(main(), 10)) == ["paused", "resumed"]
 
@@ -97,11 +97,11 @@ def test_every_class_names_its_queue_and_its_keys(kind: Callable, redis_url: str
     assert handle.opts["prefix"] == "p"
     handle.wait_until_ready()
     assert handle.redis_version.split(".")[0].isdigit()
-    told: list[str] = []
-    handle.on("error", told.append)
+    reported: list[str] = []
+    handle.on("error", reported.append)
     assert handle.emit("error", "once")
-    handle.off("error", told.append)
-    assert (handle.emit("error", "no more"), told) == (False, ["once"])
+    handle.off("error", reported.append)
+    assert (handle.emit("error", "no more"), reported) == (False, ["once"])
     assert handle.closing is None
     handle.disconnect()
     assert handle.closing

@@ -10,13 +10,13 @@ PAGE = Path(__file__).parents[3] / "docs" / "doctor.md"
 
 def test_the_page_has_the_checks_of_the_code() -> None:
     rows = re.findall(r"^\| (BR\d{3}) \| (.*) \|$", PAGE.read_text(), re.MULTILINE)
-    told = {code: [cell.strip() for cell in cells.split(" | ")] for code, cells in rows}
-    assert len(told) == len(rows)
+    documented = {code: [cell.strip() for cell in cells.split(" | ")] for code, cells in rows}
+    assert len(documented) == len(rows)
     known = {
         code: [about.title, about.severity, about.advice, *([about.repair] if code >= "BR1" else [])]
         for code, about in CODES.items()
     }
-    assert told == known
+    assert documented == known
     assert not [code for code, about in CODES.items() if code < "BR1" and about.repair]
 
 

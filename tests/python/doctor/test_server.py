@@ -132,7 +132,7 @@ def test_a_master_that_does_not_answer_is_named_and_the_others_are_looked_at(own
     assert report.skipped == [f"the queue {names[False]}: its master does not answer"]
 
 
-def test_what_is_refused_is_told(own_server: Callable) -> None:
+def test_what_is_refused_is_reported(own_server: Callable) -> None:
     url, redis = own_server()
     redis.acl_setuser("app", enabled=True, nopass=True, keys="*", commands=["+@all", "-info", "-config", "-client"])
     report = Doctor(as_user(url)).examine()
@@ -248,7 +248,7 @@ def test_a_queue_that_does_not_exist_is_no_healthy_queue(own_server: Callable) -
     assert report.skipped == ["the queue mial: it has no keys; are its name and the prefix right?"]
 
 
-def test_a_prefix_that_no_queue_has_is_told(own_server: Callable) -> None:
+def test_a_prefix_that_no_queue_has_is_reported(own_server: Callable) -> None:
     url, _ = own_server()
     Queue("mail", url=url).add("send")
     report = Doctor(url, prefix="bul").examine()
@@ -266,7 +266,7 @@ def test_a_server_that_lets_nobody_look_is_an_error_and_not_healthy(own_server: 
         assert raised.value.code == code
 
 
-def test_queues_whose_names_cannot_be_used_are_told(own_server: Callable) -> None:
+def test_queues_whose_names_cannot_be_used_are_reported(own_server: Callable) -> None:
     url, redis = own_server()
     for name in (b"\xff\xfe", b"a\nb", "b\u00fccher".encode()):
         redis.hset(b"bull:" + name + b":meta", "version", "bullmq:5.62.0")

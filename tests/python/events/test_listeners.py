@@ -78,11 +78,11 @@ def test_a_stream_that_cannot_be_read_is_an_error_event(
     redis: Redis, queue: Queue, follow: Callable, caplog: pytest.LogCaptureFixture
 ) -> None:
     events = follow()
-    told: list[Exception] = []
+    reported: list[Exception] = []
     redis.set(queue.to_key("events"), "not a stream")
-    events.on("error", told.append)
-    wait_until(lambda: told)
-    assert isinstance(told[0], errors.RedisServerError)
+    events.on("error", reported.append)
+    wait_until(lambda: reported)
+    assert isinstance(reported[0], errors.RedisServerError)
     assert "WRONGTYPE" in caplog.text
 
 
@@ -95,11 +95,11 @@ def test_a_forked_child_follows_on_a_connection_of_its_own(queue: Queue, follow:
     if child == 0:
         try:
             signal.alarm(20)
-            told = threading.Event()
-            events.once("paused", lambda event: told.set())
+            reported = threading.Event()
+            events.once("paused", lambda event: reported.set())
             events.wait_until_ready()
             queue.pause()
-            os.write(writing, b"heard" if told.wait(10) else b"nothing")
+            os.write(writing, b"heard" if reported.wait(10) else b"nothing")
         finally:
             os._exit(0)
     os.close(writing)

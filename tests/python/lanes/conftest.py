@@ -27,7 +27,7 @@ def queues(redis_url: str, queue_name: str) -> Iterator[Queues]:
 
 @pytest.fixture
 def serve(redis_url: str) -> Iterator[Serve]:
-    """Make a worker of some queues, and start it unless told otherwise; it is closed after the test."""
+    """Make a worker of some queues, and start it by default; it is closed after the test."""
     made: list[tuple[Worker, threading.Thread | None]] = []
 
     def make(

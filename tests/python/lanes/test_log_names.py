@@ -28,7 +28,7 @@ def fields(records: list[logging.LogRecord], *names: str) -> list[tuple[Any, ...
 
 
 class Held:
-    """Handlers that run until they are told to end."""
+    """Handlers that run until the test lets them end."""
 
     def __init__(self) -> None:
         self.begun = threading.Semaphore(0)

@@ -43,7 +43,7 @@ def test_options_count_where_a_job_has_no_field_of_its_own():
 
 
 @pytest.mark.parametrize("opts", [b"{", b"[]", b"5"])
-def test_broken_fields_are_told_when_they_are_read(opts):
+def test_broken_fields_are_reported_when_they_are_read(opts):
     job = LegacyJob("1", {"data": b"{", "opts": opts, "stacktrace": b"{", "returnvalue": b"{", "attemptsMade": b"x"})
     with pytest.raises(MalformedJobError, match="Malformed job 1: its data"):
         job.data  # noqa: B018

@@ -1,4 +1,4 @@
-"""A waiter is told when a job with the option ``wake`` has finished.
+"""A waiter gets a message when a job with the option ``wake`` has finished.
 
 Without the message it finds out at its next look.
 """
@@ -170,7 +170,7 @@ def test_a_wait_without_an_end_times_out_and_tells_the_state(queue: Queue, redis
 
 
 @pytest.mark.parametrize("messages", ["delivered"], indirect=True)
-def test_only_finished_jobs_with_the_option_are_told(queue: Queue, redis: Redis, start: Callable) -> None:
+def test_only_finished_jobs_with_the_option_are_announced(queue: Queue, redis: Redis, start: Callable) -> None:
     with redis.pubsub(ignore_subscribe_messages=True) as heard:
         heard.subscribe(CHANNEL)
         wait_until(lambda: listening(redis) == 1)
@@ -184,11 +184,11 @@ def test_only_finished_jobs_with_the_option_are_told(queue: Queue, redis: Redis,
         retried = queue.add("fail", {}, wake=True, attempts=2, backoff=50)
         start(handler)
         wait_until(lambda: queue.get_job_counts("completed")["completed"] == 3)
-        told = [wait_until(heard.get_message)["data"]]
+        reported = [wait_until(heard.get_message)["data"]]
         assert redis.publish(CHANNEL, "fence") == 1
-        while told[-1] != "fence":
-            told.append(wait_until(heard.get_message)["data"])
-    assert told == [f"{queue.name}:{retried.id}", "fence"]
+        while reported[-1] != "fence":
+            reported.append(wait_until(heard.get_message)["data"])
+    assert reported == [f"{queue.name}:{retried.id}", "fence"]
 
 
 @pytest.mark.parametrize("messages", ["delivered"], indirect=True)

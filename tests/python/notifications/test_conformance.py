@@ -294,7 +294,7 @@ def test_keys_may_have_any_letters(side: Sync, publish: Any) -> None:
     wait_until(lambda: calls.count == 1)
 
 
-def test_many_keys_are_told_apart(side: Sync, publish: Any) -> None:
+def test_many_keys_are_kept_apart(side: Sync, publish: Any) -> None:
     calls = [Calls() for _ in range(300)]
     stops = [side.listen("chainc", f"video:{number}", one) for number, one in enumerate(calls)]
     publish("chainc", "video:7")

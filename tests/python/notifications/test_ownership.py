@@ -1,4 +1,4 @@
-"""A worker whose job was taken away is told; without the message it finds out later."""
+"""A worker whose job was taken away gets a message; without the message it finds out later."""
 
 import asyncio
 import threading

@@ -115,7 +115,7 @@ def added_with_deduplication(queue: Queue) -> None:
 
 @pytest.mark.parametrize("messages", ["delivered"], indirect=True)
 @pytest.mark.parametrize("add", [added_in_bulk, added_one_by_one, added_with_deduplication])
-def test_workers_are_told_how_many_jobs_came(
+def test_workers_learn_how_many_jobs_came(
     add: Callable[[Queue], None],
     telling: Queue,
     heard: Callable[[], list[str]],
@@ -129,7 +129,7 @@ def test_workers_are_told_how_many_jobs_came(
     assert set(heard()) == {queue_name}
 
 
-def test_nobody_is_told_of_jobs_that_cannot_run_yet(
+def test_nobody_gets_a_message_about_jobs_that_cannot_run_yet(
     telling: Queue, heard: Callable[[], list[str]], budget: Callable[[], str | None]
 ) -> None:
     telling.add("n", delay=60_000)
@@ -137,7 +137,7 @@ def test_nobody_is_told_of_jobs_that_cannot_run_yet(
     assert (heard(), budget()) == ([], None)
 
 
-def test_nobody_is_told_without_the_option(
+def test_nobody_gets_a_message_without_the_option(
     queue: Queue, heard: Callable[[], list[str]], budget: Callable[[], str | None]
 ) -> None:
     queue.add_bulk(many(3))

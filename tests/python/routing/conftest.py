@@ -14,12 +14,12 @@ from bullrush import Worker
 def keeper(worker: Callable[..., Worker]) -> Callable[..., Any]:
     """Run a worker that looks after the routes, and takes no job of them unless it has a ``profile``, for the block.
 
-    ``told`` and ``errors`` get what its events ``route_unmatched`` and ``error`` say.
+    ``reported`` and ``errors`` get what its events ``route_unmatched`` and ``error`` say.
     """
 
     @contextmanager
     def run(
-        told: list[Any] | None = None,
+        reported: list[Any] | None = None,
         errors: list[str] | None = None,
         handler: Callable[[Any], Any] = lambda job: None,
         **options: Any,
@@ -27,8 +27,8 @@ def keeper(worker: Callable[..., Worker]) -> Callable[..., Any]:
         one = worker(handler, **{"profile": {"server": "keeper"}, **options})
         if errors is not None:
             one.on("error", lambda error: errors.append(str(error)))
-        if told is not None:
-            one.on("route_unmatched", lambda *arguments: told.append(arguments))
+        if reported is not None:
+            one.on("route_unmatched", lambda *arguments: reported.append(arguments))
         thread = threading.Thread(target=one.run, daemon=True)
         thread.start()
         yield one

@@ -27,14 +27,14 @@ def test_a_running_job_of_a_dead_machine_waits_again(queue: Queue, redis_url: st
     wait_until(lambda: queue.route_status()[0].workers == 0, "Redis has seen that the connection is closed")
     [left] = queue.route_status()
     assert (left.waiting, left.active, left.oldest_age, left.unmatched) == (0, 1, None, True)
-    told: list[str] = []
+    reported: list[str] = []
     route = queue.route(SERVER)
     with keeper(stalled_interval=200) as one:
-        one.on("stalled", told.append)
+        one.on("stalled", reported.append)
         wait_until(lambda: f'route="{route.name}"}} 1' in one.export_prometheus_metrics())
         wait_until(lambda: route.get_waiting_count() == 1)
-        wait_until(lambda: told)
-    assert told == ["1"]
+        wait_until(lambda: reported)
+    assert reported == ["1"]
     [left] = queue.route_status()
     assert (left.waiting, left.active, left.unmatched) == (1, 0, True)
 
@@ -49,9 +49,9 @@ def test_the_fallback_applies_to_a_job_of_a_dead_machine(queue: Queue, redis_url
 
 def test_no_keys_are_made_for_routes_whose_jobs_do_not_run(queue: Queue, redis: Redis, keeper: Any) -> None:
     queue.add("a", target=SERVER, timestamp=_core.now_ms() - 2 * MINUTE)
-    told: list[Any] = []
+    reported: list[Any] = []
     with keeper(stalled_interval=50) as one:
-        one.on("route_unmatched", lambda *arguments: told.append(arguments))
+        one.on("route_unmatched", lambda *arguments: reported.append(arguments))
         wait_until(lambda: redis.exists(queue.to_key("stalled-check")))
         wait_until(lambda: f'route="{queue.name}~srv.exec-1"}} 1' in one.export_prometheus_metrics())
     assert not redis.exists(queue.route(SERVER).to_key("stalled-check"))

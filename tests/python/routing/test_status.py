@@ -90,17 +90,17 @@ def test_a_route_without_a_worker_is_reported_once_and_counted(
 ) -> None:
     add_old(queue, "a", "b")
     queue.add("young", target=EU)
-    told: list[Any] = []
-    with caplog.at_level(logging.WARNING, "bullrush"), keeper(told=told) as one:
+    reported: list[Any] = []
+    with caplog.at_level(logging.WARNING, "bullrush"), keeper(reported=reported) as one:
         wait_until(lambda: f'route="{queue.name}~cap.gpu"' in one.export_prometheus_metrics())
         metrics = one.export_prometheus_metrics().splitlines()
-        wait_until(lambda: told)
+        wait_until(lambda: reported)
     label = f'queue="{queue.name}"'
     assert [line for line in metrics if line.startswith("bullmq_route_unmatched")] == [
         f'bullmq_route_unmatched{{{label}, route="{queue.name}~cap.gpu"}} 2',
         f'bullmq_route_unmatched{{{label}, route="{queue.name}~reg.eu"}} 1',
     ]
-    assert told == [(f"{queue.name}~cap.gpu", 2)]
+    assert reported == [(f"{queue.name}~cap.gpu", 2)]
     warnings = [record.getMessage() for record in caplog.records if "No worker takes" in record.getMessage()]
     assert len(warnings) == 1
     assert f"{queue.name}~cap.gpu" in warnings[0]

@@ -169,8 +169,8 @@ def test_a_run_says_why_it_does_not_see_that_all_is_done(
     key = f"bull:{queue.name}~reg.us:wait"
     redis.delete(key)
     redis.set(key, "text")
-    told: list[str] = []
+    reported: list[str] = []
     one = worker(Seen(), profile=GPU)
-    one.on("error", lambda error: told.append(str(error)))
+    one.on("error", lambda error: reported.append(str(error)))
     assert one.run(until="drained", max_seconds=1).completed == 0
-    assert len([text for text in told if text.startswith("cannot see whether all queues are drained")]) == 1
+    assert len([text for text in reported if text.startswith("cannot see whether all queues are drained")]) == 1

@@ -23,7 +23,7 @@ def base(queue_name: str) -> str:
 
 @pytest.fixture
 def an_hour_ago(queue: Queue, redis: Redis, base: str) -> Callable[..., str]:
-    """Create a scheduler an hour ago; its job is lost unless told otherwise. Returns the id of that job."""
+    """Create a scheduler an hour ago; its job is lost by default. Returns the id of that job."""
 
     def create(repeat: dict[str, Any], template: Any = None, *, scheduler_id: str = "s", lost: bool = True) -> str:
         _core.stop_clock(_core.now_ms() - HOUR)

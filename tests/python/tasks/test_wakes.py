@@ -51,7 +51,7 @@ def test_tasks_that_are_added_together_have_a_marker_each(
 
 
 @pytest.mark.parametrize("add", [one_by_one, one_by_one_awaited, together, together_awaited])
-def test_tasks_that_are_added_are_told_to_workers(add: Add, queue_name: str, redis_url: str, redis: Redis) -> None:
+def test_tasks_that_are_added_are_announced_to_workers(add: Add, queue_name: str, redis_url: str, redis: Redis) -> None:
     tasks = Tasks(queue_name, url=redis_url, notify=True)
     with redis.pubsub(ignore_subscribe_messages=True) as listener:
         listener.subscribe(CHANNEL)

@@ -237,14 +237,14 @@ def test_a_slow_value_of_the_worker_is_made_once_although_the_time_of_the_first_
         return "pool"
 
     @tasks.task(timeout=100, attempts=10, backoff=50)
-    async def impatient(*, pool: str = Depends(slow_pool, scope="worker")) -> str:
+    async def brief(*, pool: str = Depends(slow_pool, scope="worker")) -> str:
         return pool
 
     @tasks.task
-    async def patient(*, pool: str = Depends(slow_pool, scope="worker")) -> str:
+    async def waiting(*, pool: str = Depends(slow_pool, scope="worker")) -> str:
         return pool
 
-    jobs = enqueue_many([impatient.bind(), patient.bind(), patient.bind()])
+    jobs = enqueue_many([brief.bind(), waiting.bind(), waiting.bind()])
     with Worker(tasks, concurrency=3) as worker:
         stats = worker.run(until="drained")
     assert (stats.completed, stats.failed, stats.retried > 0) == (3, 0, True)

@@ -99,16 +99,16 @@ def test_a_flow_is_a_tree_of_spans_whose_contexts_go_with_the_jobs(
     flow = spans.one(f"addFlow {queue_name}")
     assert (flow.attributes or {})["bullmq.flow.name"] == "root"
     nodes = {(span.attributes or {})["bullmq.job.id"]: span for span in spans.named(f"addNode {queue_name}")}
-    root, (silent, told) = nodes[tree.job.id], (nodes[child.job.id] for child in tree.children)
+    root, (silent, passed_on) = nodes[tree.job.id], (nodes[child.job.id] for child in tree.children)
     assert root.parent is not None and flow.context is not None
     assert root.parent.span_id == flow.context.span_id
-    for span in (silent, told):
+    for span in (silent, passed_on):
         assert span.parent is not None and root.context is not None
         assert span.parent.span_id == root.context.span_id
     assert orjson.loads(tree.job.opts["telemetry"]["metadata"])["traceparent"].startswith(origin(root))
     assert tree.children[0].job.opts["telemetry"] == {"metadata": False, "omit_context": True}
     metadata = orjson.loads(redis.hget(f"bull:{queue_name}:{tree.children[1].job.id}", "opts"))["tm"]
-    assert orjson.loads(metadata)["traceparent"].startswith(origin(told))
+    assert orjson.loads(metadata)["traceparent"].startswith(origin(passed_on))
 
 
 def test_many_flows_are_one_span(spans: Spans, redis_url: str, queue_name: str) -> None:

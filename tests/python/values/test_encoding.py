@@ -63,7 +63,7 @@ def test_a_value_that_contains_itself_is_refused() -> None:
         encode(loop, "data")
 
 
-def test_values_of_numpy_are_told_how_to_become_json() -> None:
+def test_the_error_for_values_of_numpy_says_how_to_make_json() -> None:
     np = pytest.importorskip("numpy")
     for value, advice in ((np.int64(3), "int64 is not JSON serializable; use .item()"), (np.zeros(2), "use .tolist()")):
         with pytest.raises(DataError) as refused:

@@ -49,22 +49,22 @@ CALLS: dict[str, tuple[Callable[[Queue], object], str]] = {
 def test_an_error_names_the_type_of_data_in_a_wrong_place_and_not_the_data(
     queue: Queue, redis: Redis, call: str
 ) -> None:
-    refused, told = CALLS[call]
-    with pytest.raises(BullrushError, match=told) as caught:
+    refused, text = CALLS[call]
+    with pytest.raises(BullrushError, match=text) as caught:
         refused(queue)
     assert SECRET not in str(caught.value)
     assert not redis.exists(queue.to_key("repeat"), queue.to_key("events:e"))
 
 
 def test_what_an_option_is_not_is_still_shown(queue: Queue) -> None:
-    for wrong, told in (("3", "'3'"), (1.5, "1.5"), (None, "None"), (True, "True")):
-        with pytest.raises(BullrushError, match=f"concurrency must be a whole number, not {told}"):
+    for wrong, text in (("3", "'3'"), (1.5, "1.5"), (None, "None"), (True, "True")):
+        with pytest.raises(BullrushError, match=f"concurrency must be a whole number, not {text}"):
             queue.set_global_concurrency(wrong)  # type: ignore[arg-type]
     assert SECRET[:5] not in masked(f"redis://h/0?protocol={SECRET[:5]}&db={SECRET[:5]}")
     assert masked("redis://h/0?protocol=resp3") == "redis://h/0?protocol=resp3"
 
 
-def test_a_number_that_node_cannot_represent_is_told_with_the_range(queue: Queue) -> None:
+def test_a_number_that_node_cannot_represent_is_reported_with_the_range(queue: Queue) -> None:
     for number in (2**70, 10**5000, -(2**53)):
         with pytest.raises(BullrushError, match="payload_limit must be a whole number up to 9,007,199,254,740,991"):
             Queue(queue.name, url=queue._url, payload_limit=number)
