@@ -40,11 +40,19 @@ $(VENV)/.tools: pyproject.toml
 	@$(PIP) 'pip>=25.1' 'maturin>=1.14,<2'
 	@touch $@
 
+ifdef WHEEL
+# What CI tests is what users install. The extension is in the tree as well, for what copies the package.
+$(VENV)/.built: target/dist/.built
+	@$(PIP) --force-reinstall "$$(echo target/dist/bullrush-*.whl)[embedded,spark]"
+	@$(PY) -m zipfile --extract target/dist/bullrush-*.whl target/dist/wheel && cp target/dist/wheel/bullrush/_core.* python/bullrush/
+	@touch $@
+else
 $(VENV)/.built: $(VENV)/.tools $(SOURCES)
 	$(call need,cargo,cargo (Rust >= $(RUST)): install it with rustup)
 	$(call say,Building the extension (two to three minutes the first time))
 	@PIP_QUIET=1 $(BIN)/maturin develop --release --quiet --extras embedded,spark
 	@touch $@
+endif
 
 # Not optimized, and Lua is read from files. The next target that needs the real extension builds that again.
 dev: $(VENV)/.tools $(VENV)/.dev  ## build the extension fast, for `make t`: seconds after a change of Rust, nothing after one of Lua
