@@ -37,3 +37,8 @@ def connections_for(name: str, redis: Redis) -> list[dict[str, str]]:
 def waiting_workers(name: str, redis: Redis) -> int:
     """Return how many workers wait for jobs of a queue at this moment."""
     return sum(client["cmd"] == "bzpopmin" for client in connections_for(name, redis))
+
+
+def is_connected(redis: Redis) -> bool:
+    """Return whether a worker, of whatever queue, waits for jobs at this server."""
+    return any(client["cmd"] == "bzpopmin" for client in redis.client_list())

@@ -9,15 +9,17 @@ from redis import Redis
 
 from bullrush import Queue
 from bullrush.embedded import EmbeddedRedis
+from tests.driver.ledger import Ledger
+from tests.driver.worker_process import WorkerProcess
 from tests.servers.ports import free_port
 from tests.waiting import wait_until
 
-from .ledger import Ledger
 from .proxy import Proxy
-from .worker_process import WorkerProcess
 
 HERE = Path(__file__).parent
 QUEUE = "work"
+#: What worker processes run.
+HANDLERS = "tests.faults.handlers:Handlers"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -80,12 +82,12 @@ def ledger(tmp_path: Path) -> Ledger:
 
 
 @pytest.fixture
-def start_worker(ledger: Ledger) -> Iterator[Callable[..., WorkerProcess]]:
+def start_worker(ledger: Ledger, tmp_path: Path) -> Iterator[Callable[..., WorkerProcess]]:
     """Return a function that starts worker processes: ``start_worker(url, concurrency=2)``."""
     started: list[WorkerProcess] = []
 
     def start(url: str, queue: str = QUEUE, **options: Any) -> WorkerProcess:
-        started.append(WorkerProcess(url, queue, ledger.path, **options))
+        started.append(WorkerProcess(url, queue, HANDLERS, tmp_path, ledger=ledger.path, **options))
         return started[-1]
 
     yield start

@@ -9,11 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bullrush import Job
-
-if __package__:
-    from .ledger import Ledger
-else:  # in a worker process, which has this folder on its path
-    from ledger import Ledger
+from tests.driver.ledger import Ledger
 
 GIL_SECONDS = 7
 

@@ -8,9 +8,9 @@ import pytest
 
 from bullrush import Queue, Worker
 from tests.waiting import wait_until
+from tests.watching import is_connected
 
 from .handlers import Handlers
-from .worker_process import is_connected
 
 
 class Running:

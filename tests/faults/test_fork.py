@@ -14,10 +14,10 @@ import pytest
 
 from bullrush import Queue, Worker, aio
 from tests.waiting import wait_until
+from tests.watching import is_connected
 
 from .forking import Child, in_child
 from .handlers import Handlers
-from .worker_process import is_connected
 
 
 class BusyParent:

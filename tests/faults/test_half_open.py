@@ -9,9 +9,9 @@ import pytest
 
 from bullrush import Queue, Worker, errors
 from tests.waiting import wait_until
+from tests.watching import is_connected
 
 from .handlers import Handlers
-from .worker_process import is_connected
 
 #: Seconds in which a half-open connection is noticed. Here it may take longer, since other tests run at the same time.
 NOTICED = 5 + 5

@@ -203,7 +203,7 @@ def test_a_worker_without_a_server_ends_after_its_time(url):
 
 def test_a_terminated_worker_without_a_server_ends(url, start_worker):
     process = start_worker(url)
-    wait_until(lambda: process.said("refused"), "it logs the error")
+    wait_until(lambda: process.has_said("refused"), "it logs the error")
     process.terminate()
     assert process.wait(20) == 0
 

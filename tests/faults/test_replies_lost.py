@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from bullrush import FlowProducer, LegacyQueue, Queue, Worker, errors
+from tests.driver.ledger import completions
 from tests.waiting import wait_until
 
 from .handlers import Handlers
-from .ledger import completions
 
 #: How much of the reply is delivered: nothing, or a part that a careless parser would accept.
 SHARES = pytest.mark.parametrize("share", [0.0, 0.6], ids=["none_of_it", "a_part_of_it"])

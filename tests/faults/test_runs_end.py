@@ -6,10 +6,10 @@ from collections import Counter
 import pytest
 
 from bullrush import Worker
+from tests.driver.ledger import Ledger
 from tests.waiting import wait_until
 
 from .handlers import Handlers
-from .ledger import Ledger
 
 
 def worker_behind(proxy, ledger: Ledger, **options) -> Worker:

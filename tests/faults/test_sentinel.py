@@ -10,13 +10,13 @@ import pytest
 from bullrush import Queue, Worker, errors
 from bullrush.doctor import Doctor
 from docs.build.rights import PAGE
+from tests.driver.ledger import Ledger
 from tests.servers.sentinel import SERVICE, SentinelServers, port_of
 from tests.waiting import wait_until
+from tests.watching import is_connected
 
 from .fake_server import FakeServer
 from .handlers import Handlers
-from .ledger import Ledger
-from .worker_process import is_connected
 
 #: A failover changes the servers for the tests after it, so these run one after the other in one process.
 pytestmark = [pytest.mark.xdist_group("sentinel"), pytest.mark.timeout(180)]

@@ -11,11 +11,11 @@ from bullrush import Queue, Worker
 from bullrush.embedded import EmbeddedRedis
 from tests.servers.sentinel import port_of
 from tests.waiting import wait_until
+from tests.watching import is_connected
 
 from .fake_sentinel import FakeSentinel
 from .forking import Child
 from .handlers import Handlers
-from .worker_process import is_connected
 
 pytestmark = pytest.mark.timeout(60)
 

@@ -13,7 +13,7 @@ from redis import RedisCluster
 from redis.cluster import ClusterNode
 
 from bullrush import Worker
-from tests.faults.ledger import Ledger
+from tests.driver.ledger import Ledger
 from tests.servers.cluster import Cluster
 
 HERE = Path(__file__).parent

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, functions
 from redis import Redis
 
 from bullrush import Queue
-from tests.spark_cluster.ledger import Ledger
+from tests.driver.ledger import Ledger
 
 _PAGE = 10_000
 
@@ -44,7 +44,7 @@ def check_runs(queue: Queue, redis: Redis, ledger: Ledger, jobs: int, *, claims:
     """
     counts = {state: count for state, count in queue.get_job_counts().items() if count}
     assert counts == {"completed": jobs}
-    starts = ledger.starts()
+    starts = ledger.runs
     assert starts.keys() == set(redis.zrange(f"bull:{queue.name}:completed", 0, -1))
     again = {job for job, count in starts.items() if count > 1}
     stalled = set()

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bullrush import Queue
+from tests.driver.ledger import Ledger
 from tests.spark_cluster.cluster import Cluster
-from tests.spark_cluster.ledger import Ledger
 
 pytest.register_assert_rewrite("tests.spark_cluster.checking")  # not imported yet
 
@@ -43,9 +43,7 @@ def rows() -> int:
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
-    folder = tmp_path / "ledger"
-    folder.mkdir()
-    return Ledger(folder)
+    return Ledger(tmp_path / "ledger")
 
 
 @pytest.fixture

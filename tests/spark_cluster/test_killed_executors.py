@@ -5,9 +5,9 @@ from redis import Redis
 
 from bullrush import Queue, Worker
 from bullrush.spark import call, drain, enqueue
+from tests.driver.ledger import Ledger
 from tests.spark_cluster.checking import check_results, check_runs
 from tests.spark_cluster.cluster import DRAIN, Cluster
-from tests.spark_cluster.ledger import Ledger
 from tests.spark_cluster.strikes import striking
 
 
@@ -15,7 +15,7 @@ def test_an_executor_dies_in_each_phase_and_every_job_is_added_and_has_its_row(
     cluster: Cluster, queue: Queue, redis: Redis, redis_url: str, ledger: Ledger, rows: int
 ) -> None:
     def work(job):
-        ledger.note(job.id)
+        ledger.begin(job.id)
         return {"n": job.data["id"]}
 
     with cluster.session() as spark:
@@ -40,7 +40,7 @@ def test_an_executor_dies_while_rows_are_read_and_the_frame_has_each_row_once(
 ) -> None:
     def noting(batches):
         for batch in batches:
-            ledger.note("batch")
+            ledger.begin("batch")
             yield batch
 
     with cluster.session() as spark:
@@ -50,7 +50,7 @@ def test_an_executor_dies_while_rows_are_read_and_the_frame_has_each_row_once(
             spark, queue.name, lambda job: {"n": job.data["id"]}, url=redis_url, concurrency=8, returns=returns
         )
         seen = results.mapInArrow(noting, results.schema)
-        with striking((lambda: ledger.starts()["batch"] > 1, cluster.executors)):
+        with striking((lambda: ledger.runs["batch"] > 1, cluster.executors)):
             check_results(seen, rows)
 
 

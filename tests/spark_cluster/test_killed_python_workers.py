@@ -3,9 +3,9 @@ from redis import Redis
 
 from bullrush import Queue
 from bullrush.spark import drain, enqueue
+from tests.driver.ledger import Ledger
 from tests.spark_cluster.checking import check_results, check_runs
 from tests.spark_cluster.cluster import DRAIN, Cluster
-from tests.spark_cluster.ledger import Ledger
 from tests.spark_cluster.strikes import striking
 
 KILLS = 8
@@ -16,7 +16,7 @@ def test_eight_python_workers_die_and_every_job_has_its_row(
     cluster: Cluster, queue: Queue, redis: Redis, redis_url: str, ledger: Ledger, rows: int, prefetch: int | None
 ) -> None:
     def work(job):
-        ledger.note(job.id)
+        ledger.begin(job.id)
         return {"n": job.data["id"]}
 
     def share_is_done(number: int) -> bool:

@@ -8,9 +8,9 @@ from redis import Redis
 
 from bullrush import Queue
 from bullrush.spark import drain, enqueue
+from tests.driver.ledger import Ledger
 from tests.spark_cluster.checking import check_results
 from tests.spark_cluster.cluster import DRAIN, GPU, Cluster
-from tests.spark_cluster.ledger import Ledger
 from tests.spark_cluster.strikes import striking
 
 ROWS = 20_000
@@ -26,7 +26,7 @@ def test_every_row_that_needs_a_gpu_runs_on_the_executor_that_has_one_also_after
 ) -> None:
     def work(job):
         place = "gpu" if os.environ.get(GPU) else "cpu"
-        ledger.note(f"{place} {job.queue_name}:{job.id}")
+        ledger.begin(f"{place} {job.queue_name}:{job.id}")
         return {"n": job.data["id"]}
 
     route = queue.route({"capabilities": ["gpu"]})
@@ -41,6 +41,6 @@ def test_every_row_that_needs_a_gpu_runs_on_the_executor_that_has_one_also_after
         assert results.groupBy("queue").count().count() == 2
     counts = queue.get_job_counts(routes=True)
     assert {state: count for state, count in counts.items() if count} == {"completed": ROWS}
-    starts = [started.partition(" ") for started in ledger.starts()]
+    starts = [started.partition(" ") for started in ledger.runs]
     assert {place for place, _, job in starts if job.startswith(f"{route.name}:")} == {"gpu"}
     assert len({job for _, _, job in starts}) == ROWS

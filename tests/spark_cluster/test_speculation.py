@@ -4,9 +4,9 @@ from redis import Redis
 
 from bullrush import Queue
 from bullrush.spark import drain, enqueue
+from tests.driver.ledger import Ledger
 from tests.spark_cluster.checking import check_results, check_runs
 from tests.spark_cluster.cluster import DRAIN, Cluster
-from tests.spark_cluster.ledger import Ledger
 from tests.spark_cluster.strikes import striking
 
 SPECULATION = {
@@ -23,7 +23,7 @@ def test_the_copy_of_a_slow_task_ends_it_and_the_job_it_was_running_still_has_it
     cluster: Cluster, queue: Queue, redis: Redis, redis_url: str, ledger: Ledger, rows: int
 ) -> None:
     def work(job):
-        ledger.note(job.id)
+        ledger.begin(job.id)
         if job.id == SLOW and job.attempts_started == 1:
             import time
 

@@ -1,9 +1,16 @@
-"""The ledgers of all processes: one file each, one line per fact; `programs.handler` says what is in a line."""
+"""The ledgers of all processes: one file each, one line per fact.
 
+A line is ``<fact> <monotonic ns> <key of the job> <run> <number of the start>``, written at once, so a killed process
+leaves whole lines only. Facts: ``b`` a handler began, ``e`` it ended, ``d`` Redis has accepted the outcome.
+"""
+
+import itertools
+import os
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Line(NamedTuple):
@@ -22,6 +29,26 @@ def read_lines(path: Path) -> Iterator[Line]:
         words = line.split(" ")
         if len(words) == 5 and words[1].isdigit() and words[4].isdigit():
             yield Line(words[0], int(words[1]) / 1e9, words[2], words[3], int(words[4]))
+
+
+class Ledger:
+    """What a process of ours writes; programs/worker.js and producer.js do the same."""
+
+    def __init__(self, path: str) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        self._stem = os.path.basename(path).partition(".")[0]
+        self._runs = itertools.count()
+
+    def note(self, fact: str, key: str, run: str = "-", start: int = 0) -> None:
+        os.write(self._file, f"{fact} {time.monotonic_ns()} {key} {run} {start}\n".encode())
+
+    def new_run(self) -> str:
+        """Return a name for a run that no other run of any process has."""
+        return f"{self._stem}.{next(self._runs)}"
+
+    def accepted(self, result: Any) -> None:
+        if isinstance(result, dict) and "run" in result:
+            self.note("d", result["k"], result["run"])
 
 
 class Followed:

@@ -2,21 +2,17 @@
 
 import json
 import os
-import signal
-import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.driver import process as driver
 from tests.interop.sides.results import snaked
 
 from .clock import Clock
 from .ledger import Followed
-from .spawn import spawn
 from .users import as_user, user_of
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -33,52 +29,33 @@ DRAIN_DELAY_MS = 30_000
 END_SECONDS = 40
 
 
-@dataclass
-class Process:
-    """One process, known by the stem of its ledger."""
+class Process(driver.Process):
+    """One process, known by the stem of its ledger.
 
-    name: str
-    kind: str
-    process: "subprocess.Popen[bytes]"
-    ledger: Path
-    #: Which relay it uses, of those that the topology offers.
-    relay: str
-    #: With which options it was started, beyond those of its kind.
-    more: dict[str, Any] = field(default_factory=dict)
-    clock: Clock | None = None
-    #: Descriptors and threads when it had worked for a while.
-    early: tuple[int, int] | None = None
-    suspended: bool = False
+    Attributes:
+        relay: which it uses, of those that the topology offers.
+        more: with which options it was started, beyond those of its kind.
+        early: its numbers of descriptors and threads when it had worked for a while.
+    """
 
-    def __post_init__(self) -> None:
-        self.followed = Followed(self.ledger)
-
-    @property
-    def alive(self) -> bool:
-        return self.process.poll() is None
+    def __init__(
+        self, command: list[str], kind: str, ledger: Path, relay: str, clock: Clock, environment: dict[str, str]
+    ) -> None:
+        super().__init__(command, ledger.with_suffix(".log"), env=environment)
+        self.kind, self.ledger, self.relay = kind, ledger, relay
+        self.more: dict[str, Any] = {}
+        self.clock: Clock | None = clock
+        self.early: tuple[int, int] | None = None
+        self.followed = Followed(ledger)
 
     @property
     def is_ours(self) -> bool:
         return self.kind in OURS
 
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
-    def suspend(self) -> None:
-        """Stop it like a suspended machine, until `go_on`."""
-        self.suspended = True
-        self.process.send_signal(signal.SIGSTOP)
-
-    def go_on(self) -> None:
-        self.suspended = False
-        if self.alive:
-            self.process.send_signal(signal.SIGCONT)
-
     def footprint(self) -> tuple[int, int] | None:
         """Return its numbers of descriptors and threads, None if it has ended."""
         try:
-            folder = Path(f"/proc/{self.process.pid}")
+            folder = Path(f"/proc/{self.pid}")
             return len(os.listdir(folder / "fd")), len(os.listdir(folder / "task"))
         except OSError:
             return None
@@ -86,13 +63,9 @@ class Process:
     def resident(self) -> int:
         """Return the bytes that it has in memory, 0 if it has ended."""
         try:
-            return int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+            return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
         except (OSError, IndexError):
             return 0
-
-    def said(self) -> str:
-        log = self.ledger.with_suffix(".log")
-        return log.read_text(errors="replace")[-3000:] if log.exists() else ""
 
 
 class Processes:
@@ -146,9 +119,7 @@ class Processes:
                 environment |= {"FAULTS_LEDGER": str(ledger), "FAULTS_SETTINGS": words[3], "FAULTS_URL": url}
             case _:
                 command = [sys.executable, str(PROGRAMS / f"{role}.py"), *words]
-        with open(ledger.with_suffix(".log"), "wb") as log:
-            process = spawn(command, stdout=log, stderr=log, env=environment)
-        self.all.append(Process(name, kind, process, ledger, relay, clock=clock))
+        self.all.append(Process(command, kind, ledger, relay, clock, environment))
         return self.all[-1]
 
     def replace(self, old: Process) -> Process:
@@ -166,22 +137,7 @@ class Processes:
 
     def end(self, processes: list[Process]) -> list[str]:
         """Ask processes to end; return what is wrong with how they did."""
-        wrong = []
-        for process in processes:
-            process.go_on()
-            if process.alive:
-                process.process.terminate()
-        for process in processes:
-            try:
-                code = process.process.wait(END_SECONDS)
-                if code:
-                    wrong.append(f"{process.name} ended with {code}: {process.said()[-1500:]}")
-            except subprocess.TimeoutExpired:
-                if process.kind != "node":
-                    process.process.send_signal(signal.SIGUSR1)  # ours then print their stacks
-                    time.sleep(0.5)
-                wrong.append(f"{process.name} did not end in {END_SECONDS} s: {process.said()}")
-                process.kill()
+        wrong = driver.end(processes, END_SECONDS)
         self.workers = [process for process in self.workers if process not in processes]
         self.producers = [process for process in self.producers if process not in processes]
         return wrong

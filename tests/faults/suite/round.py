@@ -274,7 +274,7 @@ class Round:
         """Replace processes that have ended, and return the names of those that worked on the main queue."""
         names = []
         for ended, follower in self.processes.replace_ended():
-            code = ended.process.returncode
+            code = ended.code
             is_odd = ended is self.odd.process
             if is_odd:
                 self.odd.process = follower
@@ -288,7 +288,7 @@ class Round:
     def _has_left(self, process: Process) -> bool:
         if process.alive:
             return False
-        code = process.process.returncode
+        code = process.code
         if code in ENDED_BY_JOBS and self.deadly & self.begun_by(process):
             self._note_ended_by_job(process.name)
         elif code:

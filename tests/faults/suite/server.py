@@ -12,10 +12,10 @@ from typing import Any
 from redis import Redis, RedisError
 
 from bullrush.embedded.binary import find_server
+from tests.driver.spawn import spawn
 from tests.waiting import wait_until
 
 from .clock import Clock
-from .spawn import spawn
 
 #: The name of the suite's own connections, which no fault ends.
 DRIVER = "driver"

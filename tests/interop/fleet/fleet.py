@@ -1,15 +1,14 @@
 """Worker processes of every kind on the same queues: real BullMQ 5.62.0 and 6.x, and ours with threads and with asyncio."""
 
 import json
-import signal
-import subprocess
 import sys
-import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.driver.ledger import Ledger
+from tests.driver.process import Process, end
 from tests.interop.sides.results import snaked
 
 ROOT = Path(__file__).parents[3]
@@ -38,7 +37,7 @@ class Fleet:
     folder: Path
     #: Where kinds connect that do not use `url`.
     urls: dict[str, str] = field(default_factory=dict)
-    processes: dict[str, list["subprocess.Popen[bytes]"]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
+    processes: dict[str, list[Process]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
     started: int = 0
     #: Processes that were killed or suspended, or that a job has ended.
     cut_off: int = 0
@@ -58,30 +57,26 @@ class Fleet:
         settings = json.dumps({"queues": queues, **(options if node else snaked(options)), **more})
         program = ["node", str(NODE_WORKER)] if node else [sys.executable, "-u", "-m", "tests.interop.fleet.worker"]
         command = [*program, kind, self.urls.get(kind, self.url), str(ledger), settings]
-        with open(ledger.with_suffix(".log"), "wb") as log:
-            process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
-        self.processes[name].append(process)
+        self.processes[name].append(Process(command, ledger.with_suffix(".log"), cwd=ROOT))
 
     def kill(self, kind: str) -> None:
         """End the oldest process of a kind as a crash would."""
         self.cut_off += 1
-        process = self.processes[kind].pop(0)
-        process.kill()
-        process.wait()
+        self.processes[kind].pop(0).kill()
 
     def suspend(self, kind: str) -> None:
         """Stop the oldest process of a kind like a suspended machine, until `go_on`."""
         self.cut_off += 1
-        self.processes[kind][0].send_signal(signal.SIGSTOP)
+        self.processes[kind][0].suspend()
 
     def go_on(self, kind: str) -> None:
         """Continue it."""
-        self.processes[kind][0].send_signal(signal.SIGCONT)
+        self.processes[kind][0].go_on()
 
     def replace_crashed(self) -> None:
         """Start a process for each one that a job has ended, as a supervisor does."""
         for kind, processes in self.processes.items():
-            for process in [one for one in processes if one.poll() == CRASHED]:
+            for process in [one for one in processes if one.code == CRASHED]:
                 self.cut_off += 1
                 processes.remove(process)
                 self.start(kind)
@@ -93,34 +88,26 @@ class Fleet:
             AssertionError: one of them had ended by itself, or does not end.
         """
         living = [process for processes in self.processes.values() for process in processes]
-        ended = {process.args[0]: process.poll() for process in living if process.poll() is not None}  # type: ignore[index]
+        ended = {process.name: process.code for process in living if not process.alive}
         assert not ended, f"ended by themselves: {ended}, {self.said()}"
-        for process in living:
-            process.terminate()
-        for process in living:
-            try:
-                assert process.wait(30) == 0, self.said()
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGUSR1)  # our processes then print their stacks
-                time.sleep(1)
-                raise AssertionError(f"{process.args} does not end: {self.said()}") from None
+        wrong = end(living, 30)
+        assert not wrong, "\n".join(wrong)
 
     def end(self) -> None:
         """End what is left, for the end of a test."""
         for processes in self.processes.values():
             for process in processes:
                 process.kill()
-                process.wait()
 
     def runs(self) -> Counter[str]:
         """Return how often handlers began each job, as ``queue:id``."""
-        return Counter(line for ledger in self.folder.glob("*.ledger") for line in ledger.read_text().splitlines())
+        return Counter(job for path in self.folder.glob("*.ledger") for job in Ledger(path).begun)
 
     def runs_by_kind(self) -> Counter[str]:
         """Return how many runs each kind of worker began."""
         counts: Counter[str] = Counter()
-        for ledger in self.folder.glob("*.ledger"):
-            counts[ledger.stem.split("-")[1]] += len(ledger.read_text().splitlines())
+        for path in self.folder.glob("*.ledger"):
+            counts[path.stem.split("-")[1]] += len(Ledger(path).begun)
         return counts
 
     def runs_cut_off(self) -> int:

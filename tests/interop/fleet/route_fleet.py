@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from redis import Redis
 
+from tests.driver.ledger import Ledger
 from tests.waiting import wait_until
 
 from .fleet import CONCURRENCY, Fleet
@@ -70,12 +71,12 @@ class RouteFleet(Fleet):
             targets: the target of each route, by the name of its queue.
         """
         wrong: Counter[str] = Counter()
-        for ledger in self.folder.glob("*.ledger"):
-            name = ledger.stem.split("-")[1]
+        for path in self.folder.glob("*.ledger"):
+            name = path.stem.split("-")[1]
             _, queues, profile = self.members[name]
             allowed = set(queues) - ({self.queues[0]} if name == "four" else set())
-            for line in ledger.read_text().splitlines():
-                queue = line.partition(":")[0]
+            for job in Ledger(path).begun:
+                queue = job.partition(":")[0]
                 if queue not in allowed and not (profile and queue in targets and fits(targets[queue], profile)):
                     wrong[f"{name} {queue}"] += 1
         return wrong

@@ -14,6 +14,7 @@ import time
 from typing import Any
 
 from bullrush import Worker, aio, errors
+from tests.driver.ledger import Ledger
 from tests.forks import look_from_a_fork
 
 from .fleet import CRASHED
@@ -49,11 +50,11 @@ def outcome_of(job: Any, url: str) -> Outcome:
     return {"n": data.get("n")}
 
 
-def run_threads(url: str, ledger: int, queues: list[str], options: dict[str, Any]) -> None:
+def run_threads(url: str, ledger: Ledger, queues: list[str], options: dict[str, Any]) -> None:
     """Run one worker per queue, with plain functions on threads."""
 
     def work(job: Any) -> Outcome:
-        os.write(ledger, f"{job.queue_name}:{job.id}\n".encode())
+        ledger.begin(f"{job.queue_name}:{job.id}")
         time.sleep(job.data.get("ms", 0) / 1000)
         return outcome_of(job, url)
 
@@ -65,11 +66,11 @@ def run_threads(url: str, ledger: int, queues: list[str], options: dict[str, Any
         worker.close()
 
 
-async def run_tasks(url: str, ledger: int, queues: list[str], options: dict[str, Any]) -> None:
+async def run_tasks(url: str, ledger: Ledger, queues: list[str], options: dict[str, Any]) -> None:
     """Run one worker per queue, with coroutine functions on this loop."""
 
     async def work(job: Any) -> Outcome:
-        os.write(ledger, f"{job.queue_name}:{job.id}\n".encode())
+        ledger.begin(f"{job.queue_name}:{job.id}")
         await asyncio.sleep(job.data.get("ms", 0) / 1000)
         return outcome_of(job, url)
 
@@ -86,11 +87,10 @@ def main(kind: str, url: str, ledger: str, settings: str) -> None:
     faulthandler.register(signal.SIGUSR1)
     options = json.loads(settings)
     queues = options.pop("queues")
-    lines = os.open(ledger, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     if kind == "aio":
-        asyncio.run(run_tasks(url, lines, queues, options))
+        asyncio.run(run_tasks(url, Ledger(ledger), queues, options))
     else:
-        run_threads(url, lines, queues, options)
+        run_threads(url, Ledger(ledger), queues, options)
 
 
 if __name__ == "__main__":

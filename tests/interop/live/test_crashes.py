@@ -1,19 +1,13 @@
 """A worker process of one side is killed while it runs jobs; the other side finishes them."""
 
-import json
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
+from tests.driver.worker_process import WorkerProcess
 from tests.interop.sides.node_process import NodeProcess
 from tests.interop.sides.their_queue import TheirQueue
 from tests.waiting import wait_until
 
 from .our_worker import our_worker
-
-ROOT = Path(__file__).parents[3]
 
 #: The first worker never finishes it, the second one does.
 HELD_ONCE = {"runs": [[["hold"]], [["return", "recovered"]]]}
@@ -31,26 +25,19 @@ def node_to_kill(request, redis_url):
 
 
 @pytest.fixture
-def worker_to_kill(redis_url, queue_name):
+def worker_to_kill(redis_url, queue_name, tmp_path):
     """Start a worker process of ours; options as keyword arguments."""
     started = []
 
     def start(**options):
-        command = [
-            sys.executable,
-            "-m",
-            "tests.interop.live.worker_process",
-            redis_url,
-            queue_name,
-            json.dumps(options),
-        ]
-        started.append(subprocess.Popen(command, cwd=ROOT))
+        started.append(
+            WorkerProcess(redis_url, queue_name, "tests.interop.sides.scripted:scripted", tmp_path, **options)
+        )
         return started[-1]
 
     yield start
     for process in started:
         process.kill()
-        process.wait()
 
 
 def assert_recovered(ours, events, ids):

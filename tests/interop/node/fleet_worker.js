@@ -14,7 +14,7 @@ const lines = fs.openSync(ledger, 'a');
 
 /** Does what the job's data says: `ms` to sleep, `fails` attempts to fail, `hopeless`, `unreadable`, `exits` the process, or the result. */
 async function work(job) {
-  fs.writeSync(lines, `${job.queueName}:${job.id}\n`);
+  fs.writeSync(lines, `began ${job.queueName}:${job.id}\n`);
   const { n, ms, fails, hopeless, unreadable, exits } = job.data;
   if (exits && job.attemptsStarted === 1) {
     process.exit(CRASHED);

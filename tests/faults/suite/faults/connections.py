@@ -75,7 +75,7 @@ def _end_some(round: "Round", chance: random.Random, end: Callable[[Proxy, set[i
     if not (found := some_process(round, chance)):
         return Made(void=True)
     relay, victim = found
-    ports = sorted(relay.ports & ports_of(victim.process.pid))
+    ports = sorted(relay.ports & ports_of(victim.pid))
     if not ports:  # it has no connection now
         return Made(void=True)
     end(relay, set(ports) if share < ALL + ALL_OF_ONE else {chance.choice(ports)})
@@ -111,7 +111,7 @@ def _lose_reply(round: "Round", chance: random.Random, scripts: tuple[str, ...],
     relay, victim = found
     if chance.random() < 0.5:
         scripts = (chance.choice(scripts),)
-    trap = relay.lose_reply(scripts, chance.choice((0.0, 0.5, 0.99)), ports=ports_of(victim.process.pid))
+    trap = relay.lose_reply(scripts, chance.choice((0.0, 0.5, 0.99)), ports=ports_of(victim.pid))
     sprung = trap.sprung.wait(1.5)
     if not sprung:
         relay.disarm()
@@ -138,7 +138,7 @@ def _disturb(round: "Round", chance: random.Random, disorder: Disorder) -> Made:
     relay, victim = found
     # A reply that is late within a write of several is not noticed: only pieces come in another order on a network.
     one_reply = disorder is not Disorder.LATE and chance.random() < 0.5
-    disturbance = relay.disturb(disorder, one_reply=one_reply, ports=ports_of(victim.process.pid))
+    disturbance = relay.disturb(disorder, one_reply=one_reply, ports=ports_of(victim.pid))
     happened = disturbance.happened.wait(1.5)
     if not happened:
         relay.disarm()

@@ -57,7 +57,7 @@ def terminated(round: "Round", chance: random.Random) -> Made:
     if not (victim := some_worker(round, chance)):
         return Made(void=True)
     with round.processes.changing:
-        victim.process.terminate()
+        victim.terminate()
         round.leaving.append(victim)
         round.processes.replace(victim)
     return Made([victim.name])

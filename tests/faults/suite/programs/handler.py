@@ -1,10 +1,5 @@
-"""What the handlers of all our workers do, and the lines they write into the ledger of their process.
+"""What the handlers of all our workers do, and note in the ledger of their process."""
 
-A line is ``<fact> <monotonic ns> <key of the job> <run> <number of the start>``, written at once, so a killed process
-leaves whole lines only. Facts: ``b`` a handler began, ``e`` it ended, ``d`` Redis has accepted the outcome.
-"""
-
-import itertools
 import json
 import os
 import signal
@@ -13,30 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from bullrush import errors
+from tests.faults.suite.ledger import Ledger
 from tests.forks import look_from_a_fork
 
 #: With this code a process ends when a job makes it crash.
 CRASHED = 13
-
-
-class Ledger:
-    """The ledger of one process."""
-
-    def __init__(self, path: str) -> None:
-        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-        self._stem = os.path.basename(path).partition(".")[0]
-        self._runs = itertools.count()
-
-    def note(self, fact: str, key: str, run: str = "-", start: int = 0) -> None:
-        os.write(self._file, f"{fact} {time.monotonic_ns()} {key} {run} {start}\n".encode())
-
-    def new_run(self) -> str:
-        """Return a name for a run that no other run of any process has."""
-        return f"{self._stem}.{next(self._runs)}"
-
-    def accepted(self, result: Any) -> None:
-        if isinstance(result, dict) and "run" in result:
-            self.note("d", result["k"], result["run"])
 
 
 def begin(ledger: Ledger, job: Any, url: str) -> tuple[dict[str, Any], str]:

@@ -18,16 +18,15 @@ import time
 from pathlib import Path
 from typing import Any
 
-from handler import Ledger
-
 sys.path.insert(0, str(Path(__file__).parents[4]))
 from bullrush import FlowProducer, Queue, aio, errors
 from tests.faults.suite.jobs import flow_of, kind_of
+from tests.faults.suite.ledger import Ledger
 from tests.interop.sides.results import snaked
 
 #: Jobs that wait before the producers pause, so that what a fault leaves behind is soon done.
 MOST_WAITING = 1500
-#: What the producer may be told while Redis cannot take a job. Anything else ends it.
+#: The errors that the producer may get while Redis cannot take a job. Anything else ends it.
 REFUSED = (errors.ConnectionLostError, errors.RedisServerError)
 #: The job may or may not be there; one without an id of ours is not added again.
 UNKNOWN = (errors.OutcomeUnknownError, errors.NotDurableError)

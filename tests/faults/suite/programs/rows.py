@@ -8,11 +8,11 @@ import threading
 from typing import Any
 
 import pyarrow
-from handler import Ledger
 
 from bullrush import Queue, errors
 from bullrush.spark.address import Address
 from bullrush.spark.tasks.add_rows import AddRows
+from tests.faults.suite.ledger import Ledger
 
 ROWS = 200
 MOST_WAITING = 1500

@@ -5,8 +5,9 @@ import json
 import os
 import signal
 
-from handler import Ledger
 from worker import make_worker
+
+from tests.faults.suite.ledger import Ledger
 
 faulthandler.register(signal.SIGUSR1)
 _options = json.loads(os.environ["FAULTS_SETTINGS"])

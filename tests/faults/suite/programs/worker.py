@@ -13,9 +13,10 @@ import threading
 import time
 from typing import Any
 
-from handler import Ledger, begin, end
+from handler import begin, end
 
 from bullrush import Worker, aio
+from tests.faults.suite.ledger import Ledger
 
 
 def make_worker(url: str, ledger: Ledger, queue: str, options: dict[str, Any]) -> Worker:

@@ -8,12 +8,12 @@ from pathlib import Path
 from redis import Redis, RedisError
 
 from bullrush.embedded.binary import find_server
+from tests.driver.spawn import spawn
 from tests.faults.proxy import Proxy
 from tests.servers.ports import free_port
 from tests.waiting import wait_until
 
 from ..server import Server
-from ..spawn import spawn
 from .base import Topology
 
 MASTER = "main"

@@ -1,4 +1,4 @@
-"""The ledger of a fault test: which jobs were acknowledged to the producer, and which handlers ran, in any process."""
+"""A ledger: which jobs were acknowledged to the producer, and which handlers ran, in any process."""
 
 import os
 from collections import Counter
@@ -9,7 +9,10 @@ from redis import Redis
 
 
 class Ledger:
-    """One line per fact, appended in one write, so that a killed process leaves only whole lines."""
+    """One line per fact, appended in one write, so that a killed process leaves only whole lines.
+
+    Any number of processes may write into one file, also executors to which Spark has sent the ledger.
+    """
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
@@ -45,6 +48,11 @@ class Ledger:
         return self.values("ended")
 
     @property
+    def runs(self) -> Counter[str]:
+        """How often each job was begun."""
+        return Counter(self.begun)
+
+    @property
     def duplicates(self) -> int:
         """The number of runs after the first one of each job."""
         return len(self.begun) - len(set(self.begun))
@@ -61,7 +69,7 @@ class Ledger:
         assert left == {"wait": [], "active": []}
         assert redis.zrange(key + "failed", 0, -1) == []
         assert completed <= set(self.begun), "completed, but never run"
-        assert self.duplicates <= duplicates, Counter(self.begun).most_common(5)
+        assert self.duplicates <= duplicates, self.runs.most_common(5)
         twice = [job_id for job_id, count in completions(redis, queue).items() if count > 1]
         assert twice == [], "completed more than once"
 

@@ -1,4 +1,4 @@
-"""Starts processes that the kernel kills when the suite ends, in whatever way."""
+"""Starts processes that the kernel kills when the tests end, in whatever way."""
 
 import ctypes
 import signal
