@@ -1,1 +1,0 @@
-"""The migrator of legacy queues, killed after every command that it sends."""
