@@ -43,7 +43,7 @@ _PROCESS = Question(
     goals=_flat("bullrush, def"),
     figures=(SERVER_US, RATE),
     share=0.5,
-    patience=120,
+    max_seconds=120,
 )
 
 QUESTIONS = (
@@ -55,7 +55,7 @@ QUESTIONS = (
         goals=_flat("bullrush, Queue.add"),
         figures=(SERVER_US, RATE),
         share=0.2,
-        patience=120,
+        max_seconds=120,
     ),
     _PROCESS,
     replace(

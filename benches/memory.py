@@ -25,7 +25,7 @@ QUESTIONS = (
         figures=(Figure("server_bytes", "bytes/job in Redis"), _RATE),
         share=_MILLION,
         rounds=1,
-        patience=240,
+        max_seconds=240,
     ),
     Question(
         name="memory_worker",
@@ -36,6 +36,6 @@ QUESTIONS = (
         figures=(Figure("rss_mb", "MB at the end", digits=1), _GROWTH, _RATE),
         share=_MILLION,
         rounds=1,
-        patience=240,
+        max_seconds=240,
     ),
 )

@@ -68,7 +68,7 @@ QUESTIONS = (
         figures=(RATE, SERVER_US),
         share=1_000_000 / 30_000,
         rounds=2,
-        patience=120,
+        max_seconds=120,
     ),
     Question(
         name="spark_servers",
@@ -82,6 +82,6 @@ QUESTIONS = (
         goals=(Times(_TWO, _ONE, 1.8),),
         share=40.0,
         rounds=2,
-        patience=120,
+        max_seconds=120,
     ),
 )

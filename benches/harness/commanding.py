@@ -34,7 +34,7 @@ class Command:
         command = [sys.executable, "-m", "bullrush", *words, "--url", stage.server.url]
         with Queue(stage.queue, url=stage.server.url) as queue, subprocess.Popen(command, cwd=_ROOT) as running:
             try:
-                deadline = time.monotonic() + stage.patience
+                deadline = time.monotonic() + stage.max_seconds
                 while queue.get_workers_count() < processes:
                     if running.poll() is not None or time.monotonic() > deadline:
                         raise PeerError(f"{stage.contender.name}: not all processes of the command have started")

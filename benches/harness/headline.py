@@ -67,13 +67,13 @@ def read_panels(page: str) -> list[Panel]:
 
 def read_conditions(page: str) -> str:
     """Return machine, server and date of the tables, as the page tells them."""
-    told = re.search(
+    machine = re.search(
         r"^(?P<cpu>.+?), (?P<cores>\d+) cores, .*?(?P<python>Python [\d.]+)\. (?P<redis>[^,]+),", page, re.MULTILINE
     )
     rounds, date = re.search(r"Asked for: (\d+) rounds", page), re.search(r"Measured on (\d{4}-\d\d-\d\d)", page)
     bullmq = [re.search(rf"^- bullmq ([\d.]+), {language}", page, re.MULTILINE) for language in ("Node", "Python")]
     parts = ["jobs per second"]
-    parts += [f"{told['cpu']}, {told['cores']} cores, {told['redis']}, {told['python']}"] if told else []
+    parts += [f"{machine['cpu']}, {machine['cores']} cores, {machine['redis']}, {machine['python']}"] if machine else []
     parts += [f"BullMQ {bullmq[0][1]} (Node) and {bullmq[1][1]} (Python)"] if bullmq[0] and bullmq[1] else []
     parts += [f"medians of {rounds[1]} rounds"] if rounds else []
     return " · ".join([*parts, *([date[1]] if date else [])])

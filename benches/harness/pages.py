@@ -35,7 +35,7 @@ def publish(results: Path, page: Path = PAGE) -> None:
     parts = [
         _conditions(content["run"], summaries),
         "### At a glance",
-        _glance(summaries),
+        _overview(summaries),
         *_picture(pictures),
         *(markdown(summary) for summary in summaries),
         "### Who was asked",
@@ -66,7 +66,7 @@ def _picture(pictures: list[Path]) -> list[str]:
     return [f"![the first figure of each table, with worst and best round]({pictures[-1].name})"] if pictures else []
 
 
-def _glance(summaries: Iterable[Summary]) -> str:
+def _overview(summaries: Iterable[Summary]) -> str:
     rows = [["question", "best of bullrush", "", "its ratio", "best peer", "", "its ratio"]]
     for summary in summaries:
         lines = [summary.best(ours=ours) for ours in (True, False)]

@@ -96,7 +96,7 @@ def wait_until_completed(stage: Stage, queues: list[str], jobs: int) -> int:
             if not peer.alive:
                 raise PeerError(f"{peer.broken()}: {completed} of {jobs} jobs are completed")
         passed = time.perf_counter() - began
-        if passed > stage.patience:
+        if passed > stage.max_seconds:
             raise PeerError(
                 f"{stage.contender.name}: only {completed} of {jobs} jobs are completed after {passed:.0f} s"
             )

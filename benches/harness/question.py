@@ -59,7 +59,7 @@ class Question:
         setup: how Redis is set up.
         core: measured without ``--all`` too.
         rounds: the most rounds needed, if the answer hardly varies; None: as many as the others.
-        patience: the most seconds for one round; a slower contender is left out.
+        max_seconds: the most seconds for one round; a slower contender is left out.
     """
 
     name: str
@@ -73,7 +73,7 @@ class Question:
     setup: Setup = IN_MEMORY
     core: bool = False
     rounds: int | None = None
-    patience: float = 60.0
+    max_seconds: float = 60.0
 
     def jobs_of(self, contender: Contender, jobs: int) -> int:
         """Return how many jobs a contender gets."""

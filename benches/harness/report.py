@@ -47,8 +47,8 @@ def markdown(summary: Summary) -> str:
 
 def goals(summaries: Iterable[Summary]) -> str:
     """Return one table of all goals, for the documentation."""
-    told = [(summary.name, one) for summary in summaries for one in summary.verdicts]
-    rows = [[name, one.goal, one.measured, "yes" if one.met else "**no**"] for name, one in told]
+    judged = [(summary.name, one) for summary in summaries for one in summary.verdicts]
+    rows = [[name, one.goal, one.measured, "yes" if one.met else "**no**"] for name, one in judged]
     return "\n".join(piped([["question", "goal", "measured", "met"], *rows], left=4))
 
 

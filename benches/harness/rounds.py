@@ -74,7 +74,7 @@ def _warming(entrant: _Entrant) -> _Entrant:
 def _measure(server: BenchServer, question: Question, entrant: _Entrant, queue: str, jobs: int) -> Measurement:
     server.empty()
     count = question.jobs_of(entrant.contender, jobs)
-    stage = Stage(server, entrant.contender, entrant.peers, queue, count, question.payload, question.patience)
+    stage = Stage(server, entrant.contender, entrant.peers, queue, count, question.payload, question.max_seconds)
     try:
         return question.work.measure(stage)
     except PeerError:

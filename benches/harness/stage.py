@@ -26,7 +26,7 @@ class Stage:
         queue: the queue to use.
         jobs: how many jobs it has.
         payload: bytes of data in each job, about.
-        patience: seconds until the contender is left out.
+        max_seconds: seconds until the contender is left out.
     """
 
     server: BenchServer
@@ -35,14 +35,14 @@ class Stage:
     queue: str
     jobs: int
     payload: int = 100
-    patience: float = 60.0
+    max_seconds: float = 60.0
 
     @contextmanager
     def limited(self) -> Iterator[None]:
         """Kill the contender's processes if a block takes too long."""
         with ExitStack() as limits:
             for peer in self.peers:
-                limits.enter_context(peer.limited(self.patience))
+                limits.enter_context(peer.limited(self.max_seconds))
             yield
 
     def prepare(self, peer: Peer, order: Mapping[str, object] | None = None) -> None:

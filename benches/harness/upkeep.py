@@ -30,7 +30,7 @@ return #jobs
 _INTERVAL = 1_000
 #: Seconds between two renewals with the defaults: a lock of 30 seconds, renewed after half of it.
 _RENEWED_EVERY = 15
-_PATIENCE = 60.0
+_MAX_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class StalledCheck:
     def _wait_for_recovery(self, stage: Stage) -> None:
         began = time.monotonic()
         while stage.server.command("LLEN", f"bull:{stage.queue}:active"):
-            if time.monotonic() - began > _PATIENCE:
+            if time.monotonic() - began > _MAX_SECONDS:
                 raise PeerError(f"{stage.contender.name} does not recover all stalled jobs")
             time.sleep(0.05)
 
@@ -123,7 +123,7 @@ class Heartbeat:
     def _wait_until_held(self, stage: Stage) -> None:
         began = time.monotonic()
         while int(stage.server.command("LLEN", f"bull:{stage.queue}:active")) < stage.jobs:
-            if time.monotonic() - began > _PATIENCE:
+            if time.monotonic() - began > _MAX_SECONDS:
                 raise PeerError(f"{stage.contender.name} does not take all jobs")
             time.sleep(0.05)
         time.sleep(self.lock_duration / 2000)

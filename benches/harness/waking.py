@@ -52,7 +52,7 @@ class WakeUp:
             shares[0] += self.workers - of_node - sum(shares)
             if of_node:
                 theirs = running.enter_context(Peer(self.node.name, self.node.command))
-                running.enter_context(theirs.limited(stage.patience))
+                running.enter_context(theirs.limited(stage.max_seconds))
                 peers.append(theirs)
                 shares.append(of_node)
             for peer, workers in zip(peers, shares, strict=True):
@@ -80,7 +80,7 @@ class WakeUp:
         return found
 
     def _wait_until_idle(self, stage: Stage) -> None:
-        deadline = time.monotonic() + stage.patience
+        deadline = time.monotonic() + stage.max_seconds
         while stage.server.command("CLIENT", "LIST").count(b"cmd=bzpopmin") < self.workers:
             if time.monotonic() > deadline:
                 raise PeerError(f"{stage.contender.name}: not all workers wait for jobs")

@@ -15,7 +15,7 @@ from benches.harness.payload import NAME, payloads
 from benches.peers import channel
 from benches.peers.channel import Order
 
-_PATIENCE = 1.0
+_MAX_SECONDS = 1.0
 
 
 async def add_bulk(order: Order) -> None:
@@ -99,7 +99,7 @@ async def process(order: Order) -> None:
     await asyncio.to_thread(channel.wait_for_stop)
     # Sometimes close() never returns, although no job is left.
     with contextlib.suppress(asyncio.TimeoutError):
-        await asyncio.wait_for(worker.close(), _PATIENCE)
+        await asyncio.wait_for(worker.close(), _MAX_SECONDS)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     channel.done(handled=next(count), latencies=latencies)

@@ -21,7 +21,7 @@ _CHUNK = 1_000
 #: Seconds between two looks whether jobs are left.
 _LOOK = 0.05
 #: Seconds for closing: sometimes it never returns, although no job is left.
-_PATIENCE = 1.0
+_MAX_SECONDS = 1.0
 
 
 def add_rows(spark: SparkSession, order: Order) -> None:
@@ -71,7 +71,7 @@ def _work_partition(queue: str, url: str, _: Iterable[int]) -> Iterator[int]:
         while sum((await reader.getJobCounts("wait", "active")).values()):  # noqa: ASYNC110 - the state is in Redis
             await asyncio.sleep(_LOOK)
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(worker.close(), _PATIENCE)
+            await asyncio.wait_for(worker.close(), _MAX_SECONDS)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
         await reader.close()

@@ -127,13 +127,13 @@ def test_locks_are_renewed_until_the_last_job_has_finished(queue, own_redis, run
 def test_jobs_that_take_too_long_are_left_to_the_stalled_check(queue, own_redis, run, gate, ledger, how):
     ids = gated(queue, gate, 2)
     # After one stall of three allowed, the jobs may run at the same time again.
-    impatient = {"lock_duration": 1000, "stalled_interval": 200, "max_stalled_count": 2}
-    running = run(concurrency=2, **impatient)
+    short_locks = {"lock_duration": 1000, "stalled_interval": 200, "max_stalled_count": 2}
+    running = run(concurrency=2, **short_locks)
     wait_until(lambda: len(ledger.begun) == 2, "both run")
     assert running.close(**how) < 20
     assert sorted(own_redis.lrange("bull:work:active", 0, -1)) == ids
     wait_until(lambda: not any(own_redis.exists(f"bull:work:{job_id}:lock") for job_id in ids), "their locks expire")
-    run(concurrency=2, **impatient)
+    run(concurrency=2, **short_locks)
     wait_until(lambda: len(ledger.begun) == 4, "they run again")
     gate.touch()
     wait_until(lambda: queue.get_completed_count() == 2, "they are completed")

@@ -120,11 +120,11 @@ class Trial:
     def faults(self, before, after) -> dict[str, str]:
         """Return what went wrong, by command. `before` runs before the denial begins, `after` right after it."""
         self.redis.config_resetstat()
-        self._told([""], before, after)
+        self._faults_of([""], before, after)
         used = {name.removeprefix("cmdstat_") for name in self.redis.info("commandstats")}
-        return self._told(sorted(name for name in used if name.split("|")[0] not in NOT_OF_WORK), before, after)
+        return self._faults_of(sorted(name for name in used if name.split("|")[0] not in NOT_OF_WORK), before, after)
 
-    def _told(self, commands: list[str], before, after) -> dict[str, str]:
+    def _faults_of(self, commands: list[str], before, after) -> dict[str, str]:
         cases = [Case(self.redis, self.url, command, self.fails, self.run) for command in commands]
         try:
             wait_until(lambda: all(case.ready.is_set() for case in cases), "all are ready")

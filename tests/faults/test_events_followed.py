@@ -96,17 +96,17 @@ def test_a_user_without_permission_gets_an_error_and_continues_when_it_is_grante
 ) -> None:
     own_redis.acl_setuser("reader", enabled=True, passwords=["+secret"], keys=["*"], commands=["+@all"])
     events = follow(server.url.replace("://", "://reader:secret@"))
-    told: list[Exception] = []
-    events.on("error", told.append)
+    reported: list[Exception] = []
+    events.on("error", reported.append)
     own_redis.acl_setuser("reader", commands=["-xread"])
     added = [queue.add("n").id for _ in range(2)]  # the first one ends the pending read
-    wait_until(lambda: told, "the error event came")
-    assert isinstance(told[0], errors.RedisServerError)
-    assert told[0].code == "NOPERM"
+    wait_until(lambda: reported, "the error event came")
+    assert isinstance(reported[0], errors.RedisServerError)
+    assert reported[0].code == "NOPERM"
     own_redis.acl_setuser("reader", commands=["+xread"])
     wait_until(lambda: len(heard) == len(added), "all events are received")
     assert heard == added
-    assert len(told) < 4
+    assert len(reported) < 4
 
 
 def test_closing_takes_no_time_while_a_listener_runs(queue: Queue, server: EmbeddedRedis, heard) -> None:

@@ -83,8 +83,8 @@ def test_a_primary_that_becomes_a_replica_is_waited_for(server, own_redis, queue
         worker.close()
         working.join()
     assert ledger.begun == [job.id]
-    told = [line for line in caplog.messages if "cannot reach" in line or "connected to" in line]
-    assert len(told) == 2, "one line when it refused to write, and one when it was back"
+    reported = [line for line in caplog.messages if "cannot reach" in line or "connected to" in line]
+    assert len(reported) == 2, "one line when it refused to write, and one when it was back"
 
 
 def test_a_server_that_stops_for_longer_than_the_locks_causes_at_most_one_more_run_per_job(
@@ -94,8 +94,8 @@ def test_a_server_that_stops_for_longer_than_the_locks_causes_at_most_one_more_r
     ids = [job.id for job in queue.add_bulk([{"name": "gated", "data": {"gate": str(gate)}}] * 3)]
     ledger.acknowledge(ids)
     # After one stall of three allowed, the jobs may run at the same time again.
-    impatient = {"lock_duration": 1200, "stalled_interval": 200, "max_stalled_count": 2}
-    worker = Worker("work", Handlers(ledger), url=server.url, concurrency=6, **impatient)
+    short_locks = {"lock_duration": 1200, "stalled_interval": 200, "max_stalled_count": 2}
+    worker = Worker("work", Handlers(ledger), url=server.url, concurrency=6, **short_locks)
     lost: list[str] = []
     worker.on("error", lambda error: lost.extend(re.findall(r"could not renew lock for job (\d+)", str(error))))
     working = threading.Thread(target=worker.run)

@@ -90,8 +90,8 @@ def test_a_producer_gets_an_error_in_its_time_and_goes_on(queue, proxy):
     with pytest.raises(errors.OutcomeUnknownError):
         producer.add("quick")
     assert time.monotonic() - began < NOTICED / 2
-    patient = Queue(queue.name, url=proxy.url, timeout=20_000)
-    assert patient.add("quick", job_id="mine").id == "mine"
+    waiting = Queue(queue.name, url=proxy.url, timeout=20_000)
+    assert waiting.add("quick", job_id="mine").id == "mine"
     assert time.monotonic() - began < NOTICED
 
 
@@ -134,9 +134,9 @@ def test_a_server_that_takes_connections_and_closes_them_at_the_first_call_is_on
     wait_until(lambda: proxy.accepted >= before + 5, "it tries again and again")
     assert time.monotonic() - began > 0.4
     wait_until(lambda: proxy.accepted >= before + 10, "it goes on trying")
-    told = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
-    assert len([text for text in told if "cannot reach Redis" in text]) <= 2
-    assert len([text for text in told if "connected to Redis" in text]) <= 1
+    reported = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len([text for text in reported if "cannot reach Redis" in text]) <= 2
+    assert len([text for text in reported if "connected to Redis" in text]) <= 1
     proxy.hang_up(False)
     job = queue.add("quick")
     wait_until(lambda: job.get_state() == "completed", "it works")

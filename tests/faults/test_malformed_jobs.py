@@ -117,13 +117,13 @@ def test_an_id_without_a_hash_leaves_the_queue_with_a_warning_and_is_no_job(queu
     """No listener hears of it, no result counts it, and nothing is written to its key."""
     gone, sound = surrounded(queue)
     redis.delete(key(queue, gone))
-    told: list[tuple[str, str]] = []
-    worker = Worker(queue.name, lambda job: told.append(("ran", job.id)), url=redis_url)
+    reported: list[tuple[str, str]] = []
+    worker = Worker(queue.name, lambda job: reported.append(("ran", job.id)), url=redis_url)
     for event in ("active", "completed", "failed", "error"):
-        worker.on(event, lambda job, *_, event=event: told.append((event, getattr(job, "id", str(job)))))
+        worker.on(event, lambda job, *_, event=event: reported.append((event, getattr(job, "id", str(job)))))
     stats = worker.run(until="drained", max_seconds=20)
     assert (stats.completed, stats.failed, stats.retried) == (2, 0, 0)
-    assert {told_of for _, told_of in told} == set(sound)
+    assert {name for _, name in reported} == set(sound)
     assert list(redis.scan_iter(key(queue, f"{gone}*"))) == []
     assert queue.get_job_counts("wait", "active", "completed", "failed") == {
         "wait": 0, "active": 0, "completed": 2, "failed": 0,
@@ -249,13 +249,13 @@ def test_outcomes_wait_while_a_key_of_the_queue_is_damaged(own_redis: Redis, ser
 
     queue = Queue("work", url=server.url)
     queue.add_bulk([{"name": "fine"}] * 2 + [{"name": "failing"}] * 2)
-    told: list[str] = []
+    reported: list[str] = []
     worker = Worker("work", handler, url=server.url, prefetch=0, concurrency=4)
-    worker.on("error", lambda error: told.append(str(error)))
+    worker.on("error", lambda error: reported.append(str(error)))
     working = threading.Thread(target=worker.run)
     working.start()
     try:
-        wait_until(lambda: any("WRONGTYPE" in text for text in told), "the worker logs that outcomes wait")
+        wait_until(lambda: any("WRONGTYPE" in text for text in reported), "the worker logs that outcomes wait")
         own_redis.delete(f"bull:work:{key}")
         if key == "active":
             own_redis.rpush("bull:work:active", *kept["active"])

@@ -55,8 +55,8 @@ def test_locks_are_renewed_and_outcomes_stored_on_a_full_server(queue, own_redis
     ids = gated(queue, gate)
     waiting = [job.id for job in queue.add_bulk([{"name": "quick"}] * 20)]
     ledger.acknowledge(ids + waiting)
-    impatient = {"lock_duration": 1500, "stalled_interval": 100}
-    worker = Worker(queue.name, Handlers(ledger), url=server.url, concurrency=3, **impatient)
+    short_locks = {"lock_duration": 1500, "stalled_interval": 100}
+    worker = Worker(queue.name, Handlers(ledger), url=server.url, concurrency=3, **short_locks)
     working = threading.Thread(target=worker.run)
     working.start()
     try:

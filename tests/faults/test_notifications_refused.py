@@ -14,7 +14,7 @@ from tests.waiting import wait_until
 
 
 @pytest.fixture(autouse=True)
-def little_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calls, "_TIMEOUT_MS", 500)
 
 

@@ -1,4 +1,4 @@
-"""`payload_limit`: what we write has a limit; what others have written is told of, or refused."""
+"""`payload_limit`: what we write has a limit; what others have written is reported, or refused."""
 
 import asyncio
 import logging

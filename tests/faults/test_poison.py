@@ -10,7 +10,7 @@ from tests.waiting import wait_until
 
 from .handlers import Handlers
 
-IMPATIENT = {"lock_duration": 500, "stalled_interval": 200}
+SHORT_LOCKS = {"lock_duration": 500, "stalled_interval": 200}
 
 
 def test_a_job_that_kills_its_workers_fails_alone(queue, own_redis, ledger, start_worker, server):
@@ -21,7 +21,7 @@ def test_a_job_that_kills_its_workers_fails_alone(queue, own_redis, ledger, star
     def attended() -> bool:
         """Start a worker whenever there is none, as a supervisor does."""
         if not workers or not workers[-1].alive:
-            workers.append(start_worker(server.url, **IMPATIENT))
+            workers.append(start_worker(server.url, **SHORT_LOCKS))
         return queue.get_completed_count() + queue.get_failed_count() == 600
 
     workers = []
@@ -51,7 +51,7 @@ def test_only_the_job_that_ends_the_process_fails_and_soon(queue, own_redis, led
 
     def attended() -> bool:
         if not workers or not workers[-1].alive:
-            workers.append(start_worker(server.url, max_stalled_count=most, **slots, **IMPATIENT))
+            workers.append(start_worker(server.url, max_stalled_count=most, **slots, **SHORT_LOCKS))
         return queue.get_completed_count() + queue.get_failed_count() == 100
 
     wait_until(attended, "all jobs are finished", seconds=100)
@@ -65,11 +65,11 @@ def test_prefetched_jobs_of_a_killed_worker_do_not_count_as_stalled(
     queue, own_redis, ledger, start_worker, server, prefetch
 ):
     ids = [job.id for job in queue.add_bulk([{"name": "brief"}] * 1500)]
-    killed = start_worker(server.url, concurrency=2, prefetch=prefetch, **IMPATIENT)
+    killed = start_worker(server.url, concurrency=2, prefetch=prefetch, **SHORT_LOCKS)
     wait_until(lambda: len(ledger.ended) > 300, "the worker is under load")
     killed.kill()
     begun = set(ledger.begun)
-    successor = start_worker(server.url, concurrency=2, max_stalled_count=0, **IMPATIENT)
+    successor = start_worker(server.url, concurrency=2, max_stalled_count=0, **SHORT_LOCKS)
     wait_until(lambda: queue.get_completed_count() + queue.get_failed_count() == 1500, "all are finished")
     successor.terminate()
     assert successor.wait() == 0

@@ -94,7 +94,7 @@ def test_the_page_has_every_class_and_every_follower():
     assert {followed for _, _, followed in TABLE} == {"every call", "workers", "nobody"}
 
 
-def test_a_code_that_nobody_knows_is_told_to_the_caller(refusing, behind):
+def test_a_code_that_nobody_knows_is_reported_to_the_caller(refusing, behind):
     with Queue("work", url=refusing.url) as queue:
         queue.add("first")
         refusing.refuse("add_jobs", "EPIC nobody has heard of this", times=1)

@@ -94,7 +94,7 @@ def test_a_worker_whose_wait_is_ended_by_the_server_goes_on(queue, own_redis, se
         working.join()
 
 
-def test_a_server_that_cannot_write_to_its_disk_is_told_at_once(queue, own_redis):
+def test_a_server_that_cannot_write_to_its_disk_is_reported_at_once(queue, own_redis):
     """MISCONF."""
     queue.add("quick")
     folder = Path(own_redis.config_get("dir")["dir"])
@@ -111,7 +111,7 @@ def test_a_server_that_cannot_write_to_its_disk_is_told_at_once(queue, own_redis
     assert queue.add("quick").id == "2"
 
 
-def test_a_key_that_another_program_has_overwritten_is_told_at_once(queue, own_redis):
+def test_a_key_that_another_program_has_overwritten_is_reported_at_once(queue, own_redis):
     """WRONGTYPE."""
     queue.add("quick")
     own_redis.delete("bull:work:wait")
@@ -121,7 +121,7 @@ def test_a_key_that_another_program_has_overwritten_is_told_at_once(queue, own_r
     assert caught.value.code == "WRONGTYPE"
 
 
-def test_a_server_without_a_command_is_told_at_once():
+def test_a_server_without_a_command_is_reported_at_once():
     """ERR."""
     with (
         EmbeddedRedis(port=0, args=["--rename-command", "EVALSHA", ""]) as server,
@@ -151,7 +151,7 @@ def test_a_call_waits_for_a_cluster_that_is_down(cluster, small_cluster):
     assert adding.end() == "2"
 
 
-def test_a_command_over_two_slots_is_told_at_once(cluster, small_cluster):
+def test_a_command_over_two_slots_is_reported_at_once(cluster, small_cluster):
     """CROSSSLOT."""
     queue = Queue("work", url=cluster, prefix="{bull}")
 

@@ -45,9 +45,9 @@ def test_a_missing_right_is_named_at_the_start_and_the_worker_goes_on_when_it_is
         health = worker.health()
         assert (health.problems, health.missing_rights) == (("unauthorized",), ("+hincrby", "+zadd"))
         assert health.connected and not health.healthy
-        [told] = wait_until(lambda: warnings(caplog), "it is logged")
-        assert "user 'app' lacks rights that a worker needs: +hincrby +zadd." in told
-        assert '"ACL SETUSER app +hincrby +zadd"' in told and '"bullrush acl worker"' in told
+        [reported] = wait_until(lambda: warnings(caplog), "it is logged")
+        assert "user 'app' lacks rights that a worker needs: +hincrby +zadd." in reported
+        assert '"ACL SETUSER app +hincrby +zadd"' in reported and '"bullrush acl worker"' in reported
         assert "secret" not in caplog.text
         allow("+@all")
         assert job.wait_until_finished(timeout=20_000) == "done"
@@ -73,8 +73,8 @@ def test_a_worker_waits_for_rights_without_which_it_cannot_look_at_its_queue(
         assert worker.health().problems == ("unauthorized",)
         # Without EVALSHA nothing can be tried: to give this right alone would only lead to the next warning.
         advice = "needs: at least +evalsha" if missing == "+evalsha" else f'"ACL SETUSER app {missing}"'
-        told = wait_until(lambda: warnings(caplog), "it is logged")[0]
-        assert advice in told and '"bullrush acl worker"' in told
+        reported = wait_until(lambda: warnings(caplog), "it is logged")[0]
+        assert advice in reported and '"bullrush acl worker"' in reported
         allow("+@all")
         assert Queue("mail", url=server.url).add("welcome").wait_until_finished(timeout=20_000) == "done"
 

@@ -19,7 +19,7 @@ def places(cluster) -> Iterator[dict[str, int]]:
         Queue(name, url=cluster.url).obliterate(force=True)
 
 
-def told(report: Report) -> list[tuple[str, str | None]]:
+def reported(report: Report) -> list[tuple[str, str | None]]:
     return [(finding.code, finding.queue) for finding in report.findings]
 
 
@@ -27,11 +27,11 @@ def test_the_queues_of_all_masters_are_found_and_each_master_is_looked_at(cluste
     report = Doctor(cluster.url).examine(deep=True)
     assert set(places) <= set(report.queues) and report.skipped == []
     # The servers of the tests write nothing to disk.
-    told_of = [finding.detail.partition(": ")[0] for finding in report.findings if finding.code == "BR004"]
-    assert sorted(told_of) == sorted(f"127.0.0.1:{port}" for port in places.values())
+    addresses = [finding.detail.partition(": ")[0] for finding in report.findings if finding.code == "BR004"]
+    assert sorted(addresses) == sorted(f"127.0.0.1:{port}" for port in places.values())
 
 
-def test_what_one_master_has_is_told_of_that_one(cluster, places):
+def test_what_one_master_has_is_reported_of_that_one(cluster, places):
     name, port = next(iter(places.items()))
     node = next(node for node in cluster.nodes if node.port == port)
     node.redis.config_set("maxmemory-policy", "allkeys-lru")
@@ -42,7 +42,7 @@ def test_what_one_master_has_is_told_of_that_one(cluster, places):
         node.redis.config_set("maxmemory-policy", "noeviction")
     [policy] = [finding.detail for finding in report.findings if finding.code == "BR003"]
     assert policy.startswith(f"127.0.0.1:{port}: ")
-    assert ("BR106", name) in told(report)
+    assert ("BR106", name) in reported(report)
 
 
 def test_a_repair_goes_to_the_master_of_the_queue(cluster, places):
@@ -52,7 +52,7 @@ def test_a_repair_goes_to_the_master_of_the_queue(cluster, places):
     findings = [finding for finding in doctor.examine(places).findings if finding.code == "BR106"]
     assert {finding.queue for finding in findings} == set(places)
     assert [doctor.repair(finding) for finding in findings] == [None, None, None]
-    assert "BR106" not in {code for code, _ in told(doctor.examine(places))}
+    assert "BR106" not in {code for code, _ in reported(doctor.examine(places))}
 
 
 def test_lost_jobs_are_found_on_each_master(cluster, places):
@@ -60,7 +60,7 @@ def test_lost_jobs_are_found_on_each_master(cluster, places):
         with FlowProducer(url=cluster.url) as flows:
             flows.add({"name": "parent", "queue_name": name, "children": [{"name": "child", "queue_name": name}]})
         cluster.owner(name).redis.delete(f"bull:{name}:wait")
-    found = told(Doctor(cluster.url).examine(places, deep=True))
+    found = reported(Doctor(cluster.url).examine(places, deep=True))
     assert {queue for code, queue in found if code == "BR201"} == set(places)
 
 
@@ -68,7 +68,7 @@ def test_a_queue_without_a_hash_tag_is_named_on_whichever_master_it_is(cluster):
     owner = cluster.owner("bull:untagged:meta").redis
     owner.hset("bull:untagged:meta", "version", "bullmq:5.62.0")
     try:
-        assert ("BR010", "untagged") in told(Doctor(cluster.url).examine())
+        assert ("BR010", "untagged") in reported(Doctor(cluster.url).examine())
     finally:
         owner.delete("bull:untagged:meta")
 

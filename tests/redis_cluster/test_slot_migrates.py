@@ -138,8 +138,8 @@ def test_a_slot_that_has_moved_is_followed_by_queues_workers_and_listeners(clust
         wait_until(lambda: sorted(heard) == sorted(ids), "the events have been read")
         assert cluster.owner(name) is target
         wait_until(lambda: _waits(target.redis), "it waits at the new node")
-    told = [line for line in caplog.messages if "cannot reach" in line]
-    assert all("another server is the right one now: 127.0.0.1:" in line for line in told), told
+    reported = [line for line in caplog.messages if "cannot reach" in line]
+    assert all("another server is the right one now: 127.0.0.1:" in line for line in reported), reported
 
 
 def _waits(redis: Redis) -> bool:

@@ -257,7 +257,7 @@ def test_a_peer_that_hangs_is_killed_with_all_its_processes(bench_server: BenchS
         "print('ready', flush=True); subprocess.run(['sleep', '600'])"
     )
     hanging = Contender("Hanging", (sys.executable, "-c", program), "add_bulk")
-    question = Question("bulk", "Bulk add", Add(), (hanging, bullrush("add_bulk", "add_bulk")), patience=10)
+    question = Question("bulk", "Bulk add", Add(), (hanging, bullrush("add_bulk", "add_bulk")), max_seconds=10)
     answer = ask(bench_server, question, 100, 1, lambda text: None)
     assert "took too long when it had to work" in answer.silent["Hanging"]
     assert list(answer.rounds) == ["bullrush, add_bulk"] and not answer.failed

@@ -72,8 +72,8 @@ def test_an_option_is_stored_under_the_name_on_the_page(
     with Queue(queue_name, url=redis_url) as queue:
         job = queue.add("n", **{option: GIVEN[option]})
         stored = orjson.loads(redis.hget(queue.to_key(job.id), "opts"))
-    told = rows("JobOptions" if option != "telemetry" else "JobTelemetry")
-    cell = told["metadata" if option == "telemetry" else option][3]
+    documented = rows("JobOptions" if option != "telemetry" else "JobTelemetry")
+    cell = documented["metadata" if option == "telemetry" else option][3]
     assert re.findall(r"`([^`]+)`", cell)[-1] in stored
 
 

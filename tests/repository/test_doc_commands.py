@@ -120,8 +120,8 @@ def test_a_command_in_a_sentence_exists(words: list[str], capsys: pytest.Capture
     try:
         build_parser(*COMMANDS).parse_args(words[1:])
     except SystemExit:
-        told = capsys.readouterr().err
-        assert "the following arguments are required" in told or words[-1].isupper(), told
+        error = capsys.readouterr().err
+        assert "the following arguments are required" in error or words[-1].isupper(), error
 
 
 def section(name: str) -> str:
@@ -130,8 +130,8 @@ def section(name: str) -> str:
 
 def test_the_home_page_has_every_extra() -> None:
     extras = re.findall(r"^(\w+) = \[", section("project.optional-dependencies"), re.MULTILINE)
-    told = (ROOT / "docs/index.md").read_text().partition("## Installation")[2]
-    assert sorted(re.findall(r"^\| `(\w+)` \|", told, re.MULTILINE)) == sorted(extras)
+    installation = (ROOT / "docs/index.md").read_text().partition("## Installation")[2]
+    assert sorted(re.findall(r"^\| `(\w+)` \|", installation, re.MULTILINE)) == sorted(extras)
 
 
 def test_the_systemd_unit_waits_longer_than_the_worker(capsys: pytest.CaptureFixture[str]) -> None:

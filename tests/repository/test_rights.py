@@ -16,9 +16,9 @@ def test_the_tables_are_what_make_rights_writes() -> None:
 def test_every_command_exists(redis: Redis) -> None:
     """A word in capitals that is no command belongs to the words that the tool leaves out."""
     known = {name.lower() for name in redis.command()}
-    told = set().union(*rights.commands_of_scripts().values(), *rights.commands_of_sources().values())
+    listed = set().union(*rights.commands_of_scripts().values(), *rights.commands_of_sources().values())
     newer = {"waitaof"}  # than the oldest server
-    assert {name for name in told if name.split("|")[0] not in known | newer} == set()
+    assert {name for name in listed if name.split("|")[0] not in known | newer} == set()
 
 
 def test_no_role_but_admin_may_do_what_ends_a_queue() -> None:

@@ -116,7 +116,7 @@ def fail_over(servers: SentinelServers, rate: float, folder: Path, seconds: floa
 
 
 def loss(producer: Producer, redis: Redis) -> Loss:
-    """Compare what a producer was told with what the new master has."""
+    """Compare what a producer got as acknowledged with what the new master has."""
     acknowledged = producer.acknowledged()
     pipe = redis.pipeline(transaction=False)
     for number in acknowledged:

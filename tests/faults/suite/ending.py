@@ -25,13 +25,13 @@ def drain(round: "Round") -> None:
     left: list[str] = []
 
     def is_drained() -> bool:
-        left[:] = round.topology.patiently(lambda redis: undone(redis, round.queue))
+        left[:] = round.topology.retried(lambda redis: undone(redis, round.queue))
         return not left
 
     try:
         round.wait(is_drained, DRAIN_SECONDS, "all jobs are done")
     except AssertionError:
-        states = round.topology.patiently(lambda redis: [state_of(redis, round.queue, job) for job in left[:5]])
+        states = round.topology.retried(lambda redis: [state_of(redis, round.queue, job) for job in left[:5]])
         round.findings.wrong(f"{len(left)} jobs are stuck: {states}")
     round.say(f"drained in {time.monotonic() - round.drain_began:.1f} s")
 
@@ -90,7 +90,7 @@ def let_node_finish(round: "Round") -> None:
     round.add(100, {})
     round.processes.start_worker("node", "both")
     round.wait(
-        lambda: not round.topology.patiently(lambda redis: undone(redis, round.queue)),
+        lambda: not round.topology.retried(lambda redis: undone(redis, round.queue)),
         60,
         "Node has finished what was left",
     )

@@ -83,7 +83,7 @@ class History:
         for process in round.processes.all:
             history._read_ledger(process.name, process.ledger)
         history._read_ledger("driver", round.folder / "driver.ledger")
-        round.topology.patiently(lambda redis: history._read_redis(redis, round.queue))
+        round.topology.retried(lambda redis: history._read_redis(redis, round.queue))
         return history
 
     def _read_ledger(self, process: str, path: Any) -> None:

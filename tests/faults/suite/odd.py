@@ -45,7 +45,7 @@ class OddQueue:
         if damage:
             field, value = damage
             name = f"bull:{self.queue}:{key}"
-            self._round.topology.patiently(
+            self._round.topology.retried(
                 lambda redis: redis.hset(name, field, value) if value is not None else redis.hdel(name, field)
             )
         return key
@@ -63,9 +63,7 @@ class OddQueue:
         """Return ``completed`` or ``failed``, None if it is undone or Redis does not answer."""
         for state in ("completed", "failed"):
             if (
-                self._round.topology.patiently(
-                    lambda redis, state=state: redis.zscore(f"bull:{self.queue}:{state}", key)
-                )
+                self._round.topology.retried(lambda redis, state=state: redis.zscore(f"bull:{self.queue}:{state}", key))
                 is not None
             ):
                 return state
@@ -74,10 +72,10 @@ class OddQueue:
     def _is_gone(self, key: str) -> bool:
         """Return whether no server has the job; the damage may have come later, and made a hash of one field."""
         fields = ("data", "opts")
-        return not any(self._round.topology.patiently(lambda redis: redis.hmget(f"bull:{self.queue}:{key}", fields)))
+        return not any(self._round.topology.retried(lambda redis: redis.hmget(f"bull:{self.queue}:{key}", fields)))
 
     def undone(self) -> list[str]:
-        return list(self._round.topology.patiently(lambda redis: undone(redis, self.queue)))
+        return list(self._round.topology.retried(lambda redis: undone(redis, self.queue)))
 
     def wrong(self) -> list[str]:
         """Return what is wrong with the outcomes. An unplanned failover may lose a job: then its hash is gone."""

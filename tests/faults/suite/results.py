@@ -119,7 +119,7 @@ def commit() -> str:
 
 
 def add_up(seconds: list[float]) -> dict[str, int]:
-    """Count times in steps of 0.1 s, so that shares of many rounds can be told from the counts."""
+    """Count times in steps of 0.1 s, so that the counts give shares of many rounds."""
     return dict(Counter(f"{value:.1f}" for value in seconds))
 
 

@@ -118,7 +118,7 @@ class Round:
                     pipe.zadd(base + "marker", {"0": 0})
                 pipe.execute()
 
-        self.topology.patiently(add)
+        self.topology.retried(add)
 
     def begun_by(self, process: Process) -> set[str]:
         """Return the keys of the jobs of faults that a process has begun."""

@@ -71,7 +71,7 @@ class Soak(Round):
             for wrong in self.processes.end(list(self.processes.producers)):
                 self.findings.wrong(wrong)
             self.wait(
-                lambda: not self.topology.patiently(lambda redis: undone(redis, self.queue)), 90, "all jobs are done"
+                lambda: not self.topology.retried(lambda redis: undone(redis, self.queue)), 90, "all jobs are done"
             )
             for wrong in self.processes.end(list(self.processes.workers)):
                 self.findings.wrong(wrong)

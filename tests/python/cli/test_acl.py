@@ -30,10 +30,10 @@ def test_the_rule_is_one_that_the_server_takes(run: Callable, redis: Redis, redi
 
 
 def test_several_roles_have_the_rights_of_all(run: Callable) -> None:
-    told = json.loads(run("acl", "reader", "producer", "--json").out)
+    printed = json.loads(run("acl", "reader", "producer", "--json").out)
     roles = read_roles()
-    assert set(told["needed"]) == {*roles["reader"].needed, *roles["producer"].needed}
-    assert all(f"+{command}" in told["rule"].split() for command in (*told["needed"], *told["useful"]))
+    assert set(printed["needed"]) == {*roles["reader"].needed, *roles["producer"].needed}
+    assert all(f"+{command}" in printed["rule"].split() for command in (*printed["needed"], *printed["useful"]))
 
 
 @pytest.mark.parametrize("name", ["--user", "--prefix", "--queue"])

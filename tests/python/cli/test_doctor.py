@@ -23,8 +23,8 @@ def test_a_healthy_queue_ends_with_0(run: Callable, queue: Queue, redis_url: str
     ended = run("doctor", redis_url, "--queue", queue.name)
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.startswith("No faults at 127.0.0.1:") and ended.out.endswith(", 1 queue.\n")
-    told = run("doctor", "--queue", queue.name, "--deep", "--json").json
-    assert told == {
+    printed = run("doctor", "--queue", queue.name, "--deep", "--json").json
+    assert printed == {
         "healthy": True, "complete": True, "queues": [queue.name], "findings": [], "skipped": [], "error": None
     }  # fmt: skip
 
@@ -66,8 +66,8 @@ def test_what_passes_by_itself_is_not_called_repaired(
         redis.rpop(queue.to_key("wait"))
 
     monkeypatch.setitem(REPAIRS, "BR105", and_a_worker_takes_it)
-    told = run("doctor", "--queue", queue.name, "--fix", "--yes", "--json").json
-    assert [(one["code"], one["fixed"]) for one in told["findings"]] == [("BR105", True)]
+    printed = run("doctor", "--queue", queue.name, "--fix", "--yes", "--json").json
+    assert [(one["code"], one["fixed"]) for one in printed["findings"]] == [("BR105", True)]
 
 
 def test_a_warning_is_a_fault_only_with_strict(run: Callable, queue: Queue, redis: Redis) -> None:
@@ -87,11 +87,11 @@ def test_fix_asks_repairs_and_looks_again(run: Callable, queue: Queue, redis: Re
     ended = run("doctor", "--queue", queue.name, "--fix", "--yes", "--json")
     assert ended.code == 1, "the version is left"
     assert redis.exists(queue.to_key("limiter")) == 0
-    told = json.loads(ended.out)
-    assert [(one["code"], one["fixed"], one["fixable"]) for one in told["findings"]] == [
+    printed = json.loads(ended.out)
+    assert [(one["code"], one["fixed"], one["fixable"]) for one in printed["findings"]] == [
         ("BR106", True, True), ("BR115", False, False)
     ]  # fmt: skip
-    assert not told["healthy"]
+    assert not printed["healthy"]
 
 
 def test_all_queues_are_found(run: Callable, queue: Queue) -> None:
@@ -113,9 +113,9 @@ def test_two_urls_are_a_mistake(run: Callable, redis_url: str) -> None:
 def test_json_is_json_whatever_happens(run: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     for url, code in (("redis://127.0.0.1:1", 3), ("http://127.0.0.1", 2), ("redis+cluster://127.0.0.1:1", 3)):
         ended = run("doctor", url, "--timeout", "200ms", "--json")
-        told = json.loads(ended.out)
-        assert (ended.code, told["healthy"], told["complete"]) == (code, False, False)
-        assert told["error"] in ended.err
+        printed = json.loads(ended.out)
+        assert (ended.code, printed["healthy"], printed["complete"]) == (code, False, False)
+        assert printed["error"] in ended.err
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt

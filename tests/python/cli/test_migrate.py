@@ -165,13 +165,13 @@ def test_another_queue_of_bull_is_refused_as_the_target(run, bull, redis):
     assert refused.err.endswith("Give another --to-prefix or --to-name\n")
 
 
-def test_finished_jobs_that_stay_are_told(run, bull, redis):
+def test_finished_jobs_that_stay_are_reported(run, bull, redis):
     finish(redis, bull, "completed")
     finish(redis, bull, "failed")
-    told = "1 completed and 1 failed jobs stay: --history N moves the newest N of each, --cleanup deletes them."
+    note = "1 completed and 1 failed jobs stay: --history N moves the newest N of each, --cleanup deletes them."
     for mode in (["--dry-run"], []):
         ended = run("migrate", bull.name, "--to-prefix", "moved", *mode)
-        assert ended.code == 0 and told in ended.out
+        assert ended.code == 0 and note in ended.out
     ended = run("migrate", bull.name, "--to-prefix", "moved", "--history", "1", "--dry-run")
     assert ended.code == 0 and " stay" not in ended.out
 
@@ -196,7 +196,7 @@ def at_job(monkeypatch, number, act):
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_jobs_that_came_meanwhile_are_told_and_the_exit_code_is_1(as_json, run, bull, redis, monkeypatch):
+def test_jobs_that_came_meanwhile_are_reported_and_the_exit_code_is_1(as_json, run, bull, redis, monkeypatch):
     finish(redis, bull, "completed")
     # The finished job moves last: nothing looks at the waiting ones any more.
     at_job(monkeypatch, 4, lambda: redis.rpush(f"bull:{bull.name}:wait", "8", "9"))
@@ -232,7 +232,7 @@ def test_two_places_are_both_in_the_heading(run, bull, redis_url):
     assert ended.err == f"bull:{bull.name} at {host}/0 (Bull 3.x or 4.x) -> bull:{bull.name} at {host}/1\n"
 
 
-def test_claimed_jobs_and_a_cut_list_are_told_in_words(run, bull, redis):
+def test_claimed_jobs_and_a_cut_list_are_reported_in_words(run, bull, redis):
     redis.hset(f"bull:{bull.name}:ext:claim", "7", "{}")
     redis.rpush(f"bull:{bull.name}:wait", *range(10, 1_010))
     ended = run("migrate", bull.name, "--to-prefix", "moved", "--verify")
@@ -267,7 +267,7 @@ def test_the_queue_itself_is_no_target(run, bull, redis_url):
     assert bull.get_job_counts("waiting") == {"waiting": 2}
 
 
-def test_a_password_is_not_told(run, bull, monkeypatch):
+def test_a_password_is_not_shown(run, bull, monkeypatch):
     monkeypatch.setenv("BULLRUSH_TO_URL", "redis://:secret@127.0.0.1:1/0")
     refused = run("migrate", bull.name, "--timeout", "100ms")
     assert refused.code == 3 and "127.0.0.1:1" in refused.err and "secret" not in refused.err

@@ -35,7 +35,7 @@ def test_info_has_counts_workers_and_rates(run: Callable, worked: Queue, redis_u
 
 
 @pytest.mark.parametrize("role", ["worker", "producer"])
-def test_a_user_who_may_not_look_for_queues_is_told_that_there_is_none(
+def test_a_user_who_may_not_look_for_queues_gets_the_error_that_there_is_none(
     run: Callable, queue_name: str, redis_url: str, redis: Redis, role: str
 ) -> None:
     about = read_roles()[role]

@@ -54,7 +54,7 @@ def test_the_driver_tells_what_is_wrong_with_the_url_and_the_password(
     check(locked.replace("://", "://:secret@"))
 
 
-def test_a_user_who_may_run_no_script_is_told_before_the_workers_wait_for_the_right(locked: str) -> None:
+def test_a_user_who_may_run_no_script_gets_an_error_before_the_workers_wait_for_the_right(locked: str) -> None:
     with Redis.from_url(locked.replace("://", "://:secret@")) as client:
         client.execute_command("ACL", "SETUSER", "reader", "on", ">pw", "~*", "+@all", "-evalsha")
     with pytest.raises(RedisServerError, match="NOPERM"):
@@ -102,7 +102,7 @@ Traceback (most recent call last):
         ("Stage cancelled\nfor a reason", "RuntimeError: Stage cancelled", False),
     ],
 )
-def test_the_error_of_a_task_is_told_in_one_line(text: str, reason: str, python: bool) -> None:
+def test_the_error_of_a_task_is_shown_in_one_line(text: str, reason: str, python: bool) -> None:
     error = failure_of(RuntimeError(text), SCOPE)
     assert str(error).startswith(reason)
     assert "repeat with batch_id='day'" in str(error)
@@ -110,7 +110,7 @@ def test_the_error_of_a_task_is_told_in_one_line(text: str, reason: str, python:
     assert ("set PYSPARK_PYTHON" in str(error)) == python
 
 
-def test_options_with_the_names_of_bullmq_are_told_the_right_ones() -> None:
+def test_the_error_for_options_with_the_names_of_bullmq_has_the_right_ones() -> None:
     frame: Any = None
     for function, wrong, right in (
         (enqueue, "jobId", "job_id"),

@@ -108,7 +108,7 @@ def test_a_schema_may_be_a_struct_type_and_a_wrong_one_is_named(
     arrow_handler(len, input=StructType().add("x", "double"))
 
 
-def test_executors_with_another_python_are_told_to_be_so(
+def test_executors_with_another_python_are_an_error_that_says_so(
     spark: SparkSession, queue: Queue, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bare = tmp_path / "python3"

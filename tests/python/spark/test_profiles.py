@@ -88,7 +88,7 @@ def test_a_drain_whose_time_is_over_fails_with_the_jobs_that_nobody_matches(
     drain(spark, queue.name, lambda job: None, url=redis_url, workers=1, profile={"region": ["eu"]}, until="empty")
 
 
-def test_a_profile_that_is_none_is_told(spark: SparkSession, queue: Queue, redis_url: str) -> None:
+def test_a_profile_that_is_none_is_reported(spark: SparkSession, queue: Queue, redis_url: str) -> None:
     def run(profile: Any) -> None:
         drain(spark, queue.name, lambda job: None, url=redis_url, workers=1, profile=profile)
 

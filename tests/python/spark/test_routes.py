@@ -87,7 +87,9 @@ WRONG: list[tuple[Any, str]] = [
 ]
 
 
-def test_a_wrong_target_is_told_on_the_driver(spark: SparkSession, queue: Queue, redis_url: str, redis: Redis) -> None:
+def test_a_wrong_target_is_reported_on_the_driver(
+    spark: SparkSession, queue: Queue, redis_url: str, redis: Redis
+) -> None:
     rows = spark.range(3).selectExpr(
         "id",
         "named_struct('capability', array('gpu')) AS misspelt",

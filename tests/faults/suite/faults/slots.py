@@ -19,7 +19,7 @@ KEYS_AT_ONCE = 50
 
 
 def migrated(round: "Round", chance: random.Random) -> Made:
-    """As ``redis-cli --cluster reshard`` does it: key after key, and at the end all nodes are told."""
+    """As ``redis-cli --cluster reshard`` does it: key after key, and at the end all nodes get to know it."""
     topology = round.topology
     assert isinstance(topology, Cluster)
     source = topology.master

@@ -49,7 +49,7 @@ class Topology(ABC):
         return self.master.client
 
     def named_master(self) -> int | None:
-        """Return the port of the server that all are told to use for the queue, None if nobody says so now."""
+        """Return the port of the server that all have to use for the queue, None if nobody names one now."""
         return self.servers[0].port
 
     def settle(self) -> None:
@@ -68,7 +68,7 @@ class Topology(ABC):
             server.client.close()
         self.clock.close()
 
-    def patiently(self, function: Callable[["Redis[str]"], Any], seconds: float = SECONDS) -> Any:
+    def retried(self, function: Callable[["Redis[str]"], Any], seconds: float = SECONDS) -> Any:
         """Call a function with a client of the master until it is not refused: the suite itself meets the faults."""
         deadline = time.monotonic() + seconds
         while True:

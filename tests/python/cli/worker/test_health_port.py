@@ -80,8 +80,8 @@ def test_a_taken_port_is_refused(start: Start) -> None:
 
 
 def test_a_process_that_has_answered_and_is_silent_now_is_not_healthy() -> None:
-    told = {"processes": 2, "targets": ["jobs:tasks"], "queues": [], "log_level": "INFO", "name": "pod"}
-    supervisor = Supervisor(Namespace(**dict.fromkeys(OPTIONS), **told))
+    given = {"processes": 2, "targets": ["jobs:tasks"], "queues": [], "log_level": "INFO", "name": "pod"}
+    supervisor = Supervisor(Namespace(**dict.fromkeys(OPTIONS), **given))
     starting, working = supervisor.children
     starting.line, working.line = mock.Mock(ask=lambda _: None), mock.Mock(ask=lambda _: [{"problems": []}])
     assert _page("/healthz", supervisor)[0] == 200, "it is no reason to kill a process that it takes long to start"

@@ -64,11 +64,11 @@ def test_a_call_that_a_handler_left_in_a_thread_of_asyncio_does_not_keep_the_pro
 
 
 @pytest.mark.parametrize(
-    ("handler", "told"),
+    ("handler", "printed"),
     [("thread", "left-alone"), ("function", "a function of atexit still runs"), ("both", "left-alone")],
 )
 def test_the_shutdown_timeout_ends_a_process_without_jobs_with_code_0(
-    start: Start, queue: Queue, handler: str, told: str
+    start: Start, queue: Queue, handler: str, printed: str
 ) -> None:
     queue.add("n")
     command = start(f"leaving:{handler}", "-Q", queue.name, "--shutdown-timeout", "1.5")
@@ -77,7 +77,7 @@ def test_the_shutdown_timeout_ends_a_process_without_jobs_with_code_0(
     began = time.monotonic()
     assert command.ends() == 0, command.output
     assert time.monotonic() - began < 10
-    assert command.output.count(told) == 1, command.output
+    assert command.output.count(printed) == 1, command.output
     assert command.output.count("called at exit") == (handler == "thread"), command.output
 
 

@@ -32,13 +32,13 @@ def test_each_process_has_its_number_in_its_name(start: Start, queue: Queue) -> 
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "printed"),
     [
         (["jobs:blocking", "--name", "mail"], "give it the name, Worker(..., name=...)"),
         (["jobs:tasks", "--name", "two words"], "'two words' is no name"),
     ],
 )
-def test_a_name_that_cannot_be_given_is_refused(start: Start, words: list[str], told: str) -> None:
+def test_a_name_that_cannot_be_given_is_refused(start: Start, words: list[str], printed: str) -> None:
     command = start(*words)
     assert command.ends() == 2
-    assert told in command.output
+    assert printed in command.output

@@ -45,7 +45,7 @@ def test_check_shows_the_profile(start: Start) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "printed"),
     [
         (["jobs:tasks", "--profile", '{"gpu": true}'], "profile has no option 'gpu'"),
         (["jobs:tasks", "--profile", '{"capabilities": "gpu"}'], "profile.capabilities must be a list: ['gpu']"),
@@ -61,7 +61,7 @@ def test_check_shows_the_profile(start: Start) -> None:
     ],
 )
 def test_wrong_words_about_queues_and_profiles_are_refused(
-    monkeypatch: pytest.MonkeyPatch, folder: Path, capsys: Any, words: list[str], told: str
+    monkeypatch: pytest.MonkeyPatch, folder: Path, capsys: Any, words: list[str], printed: str
 ) -> None:
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "path", [*sys.path])
@@ -71,7 +71,7 @@ def test_wrong_words_about_queues_and_profiles_are_refused(
     except SystemExit as end:
         code = int(end.code or 0)
     assert code == 2
-    assert told in capsys.readouterr().err
+    assert printed in capsys.readouterr().err
     monkeypatch.delitem(sys.modules, "jobs", raising=False)
 
 

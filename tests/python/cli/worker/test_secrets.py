@@ -87,7 +87,7 @@ def test_failing_jobs_and_lost_connections_show_no_secret(
     start: Start, failing: Queue, proxy: Proxy, login: str, words: list[str]
 ) -> None:
     command = start("jobs:blocking", "jobs:tasks", "--log-level", "debug", *words, BULLRUSH_URL=login)
-    for told in (
+    for printed in (
         "runs again at",
         "attempt 2 failed for good",
         "stalled",
@@ -95,7 +95,7 @@ def test_failing_jobs_and_lost_connections_show_no_secret(
         "not valid JSON",
         "is not JSON serializable",
     ):
-        command.prints(told)
+        command.prints(printed)
     command.prints("Task count, job", 4)
     proxy.refuse(True)
     proxy.cut()
@@ -111,17 +111,17 @@ def test_failing_jobs_and_lost_connections_show_no_secret(
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "printed"),
     [((PASSWORD, f"{PASSWORD}-wrong"), "WRONGPASS"), (("redis://", "rediss://"), "TLS")],
     ids=["password", "tls"],
 )
 @pytest.mark.parametrize("words", [["--check"], ["--log-json"]], ids=["check", "run"])
 def test_a_refused_connection_shows_no_secret(
-    start: Start, failing: Queue, login: str, redis_url: str, wrong: tuple[str, str], told: str, words: list[str]
+    start: Start, failing: Queue, login: str, redis_url: str, wrong: tuple[str, str], printed: str, words: list[str]
 ) -> None:
     url = login.replace(login.partition("@")[2], redis_url.partition("://")[2])  # the proxy knows no TLS
     command = start("jobs:tasks", "--log-level", "debug", *words, BULLRUSH_URL=url.replace(*wrong))
-    command.prints(told)
+    command.prints(printed)
     if "--check" not in words:
         command.terminate()
     # A wrong password ends the worker: the signal may come when Python is ending, and handles no signals any more (4,

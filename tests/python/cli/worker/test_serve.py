@@ -144,7 +144,7 @@ def test_jobs_that_run_longer_than_the_shutdown_timeout_are_left_and_named(
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "printed"),
     [
         (["jobs"], "write module:object"),
         (["nowhere:thing"], "there is no module 'nowhere'"),
@@ -163,7 +163,7 @@ def test_jobs_that_run_longer_than_the_shutdown_timeout_are_left_and_named(
     ],
 )
 def test_what_cannot_run_is_refused_with_code_2(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str], told: str
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str], printed: str
 ) -> None:
     (folder / "broken.py").write_text("1 / 0\n")
     (folder / "ended.py").write_text("raise SystemExit(0)\n")
@@ -172,5 +172,5 @@ def test_what_cannot_run_is_refused_with_code_2(
     monkeypatch.delitem(sys.modules, "jobs", raising=False)
     with pytest.raises(SystemExit, match="2"):
         sys.exit(main(["worker", *words]))
-    assert told in capsys.readouterr().err
+    assert printed in capsys.readouterr().err
     monkeypatch.delitem(sys.modules, "jobs", raising=False)

@@ -121,9 +121,9 @@ def check_without(start: Start, queue: Queue, redis: Redis, redis_url: str) -> I
 
 
 def test_check_names_the_rights_that_are_missing(check_without: Callable[..., str], queue: Queue) -> None:
-    told = check_without("hset", "zadd")
-    assert f"user 'user-{queue.name}' lacks rights that a worker needs: +hset +zadd. " in told
-    assert "hidden" not in told
+    reported = check_without("hset", "zadd")
+    assert f"user 'user-{queue.name}' lacks rights that a worker needs: +hset +zadd. " in reported
+    assert "hidden" not in reported
 
 
 def test_check_says_that_more_may_be_missing_if_it_could_not_look(
@@ -131,9 +131,9 @@ def test_check_says_that_more_may_be_missing_if_it_could_not_look(
 ) -> None:
     can_tell = int(redis.info("server")["redis_version"].split(".")[0]) >= 7
     denied = "evalsha" if can_tell else "del"
-    told = check_without("zadd", denied)
-    assert f'at least +{denied}, without which others cannot be tried. "bullrush acl worker" prints' in told
-    assert "ACL SETUSER" not in told
+    reported = check_without("zadd", denied)
+    assert f'at least +{denied}, without which others cannot be tried. "bullrush acl worker" prints' in reported
+    assert "ACL SETUSER" not in reported
 
 
 def test_check_without_redis_has_a_code_of_its_own(start: Start) -> None:

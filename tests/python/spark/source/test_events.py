@@ -64,7 +64,7 @@ def test_a_checkpoint_of_another_queue_is_refused(options: StreamOptions) -> Non
         other.latest(start, None, None)
 
 
-def test_a_query_begins_where_it_is_told(options: StreamOptions, queue: Queue) -> None:
+def test_a_query_begins_where_its_options_say(options: StreamOptions, queue: Queue) -> None:
     assert EventSource(replace(options, starting_offsets="latest"), SCHEMA).initial()["id"] == "0-0"
     queue.add("n", 1)
     latest = EventSource(replace(options, starting_offsets="latest"), SCHEMA)

@@ -168,7 +168,7 @@ def test_a_replay_finds_the_same_jobs_or_says_that_some_are_gone(
     assert tolerant.windows(start, end)[0].size == 2
 
 
-def test_a_query_begins_where_it_is_told(options: StreamOptions, jobs: FinishedJobs, finish: Finish) -> None:
+def test_a_query_begins_where_its_options_say(options: StreamOptions, jobs: FinishedJobs, finish: Finish) -> None:
     finish(1000, 2000)
     initial = Offsets(options, jobs).initial()
     assert (initial["completed"], initial["failed"], initial["counts"]) == (0, 0, {"completed": 0, "failed": 0})

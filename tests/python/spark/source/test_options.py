@@ -1,4 +1,4 @@
-"""The options of format("bullmq"), without Spark: a mistake is told before any task starts."""
+"""The options of format("bullmq"), without Spark: a mistake is reported before any task starts."""
 
 import pickle
 
@@ -75,7 +75,7 @@ def test_what_is_not_given_has_its_default() -> None:
         ({"url": "embedded://"}, "cannot start a Redis server"),
     ],
 )
-def test_a_wrong_option_of_a_write_is_told(options: dict[str, str], sentence: str) -> None:
+def test_a_wrong_option_of_a_write_is_reported(options: dict[str, str], sentence: str) -> None:
     with pytest.raises(InvalidOptionError, match=sentence):
         read_write_options(given(**options), "write")
 
@@ -90,7 +90,7 @@ def test_a_wrong_option_of_a_write_is_told(options: dict[str, str], sentence: st
         ({"batchId": "x"}, "'batchId' is for df.write, not for spark.readStream"),
     ],
 )
-def test_a_wrong_option_of_a_stream_is_told(options: dict[str, str], sentence: str) -> None:
+def test_a_wrong_option_of_a_stream_is_reported(options: dict[str, str], sentence: str) -> None:
     with pytest.raises(InvalidOptionError, match=sentence):
         read_stream_options(given(**options))
 
@@ -105,12 +105,12 @@ def test_a_wrong_option_of_a_stream_is_told(options: dict[str, str], sentence: s
         ({"numPartitions": "0"}, "'numPartitions' must be a whole number from 1"),
     ],
 )
-def test_a_wrong_option_of_a_read_is_told(options: dict[str, str], sentence: str) -> None:
+def test_a_wrong_option_of_a_read_is_reported(options: dict[str, str], sentence: str) -> None:
     with pytest.raises(InvalidOptionError, match=sentence):
         read_read_options(given(**options))
 
 
-def test_a_wrong_name_of_a_queue_is_told() -> None:
+def test_a_wrong_name_of_a_queue_is_reported() -> None:
     with pytest.raises(QueueNameError, match="cannot contain :"):
         read_read_options(given(queue="a:b"))
 

@@ -57,23 +57,23 @@ def test_a_write_that_cannot_succeed_is_refused(schema: StructType, given: dict[
                 getattr(source(**{"url": NOBODY, **given}), make)(schema, False)
 
 
-def test_a_write_to_no_server_is_told_in_seconds_and_says_nothing_of_rows_in_the_queue() -> None:
+def test_a_write_to_no_server_is_reported_in_seconds_and_says_nothing_of_rows_in_the_queue() -> None:
     started = time.monotonic()
-    with pytest.raises(DataSourceError, match="cannot reach Redis at 127.0.0.1:1") as told:
+    with pytest.raises(DataSourceError, match="cannot reach Redis at 127.0.0.1:1") as caught:
         source(NOBODY).writer(ROWS, False)
     assert time.monotonic() - started < 30
-    assert "Some rows" not in str(told.value)
+    assert "Some rows" not in str(caught.value)
 
 
-def test_a_wrong_password_is_told_at_once() -> None:
+def test_a_wrong_password_is_reported_at_once() -> None:
     with EmbeddedRedis(port=0) as server:
         with Queue("planned", url=server.url) as queue:
             queue.core.commands([["CONFIG", "SET", "requirepass", "right"]]).wait()
         for make in ("writer", "streamWriter"):
-            with pytest.raises(DataSourceError, match="WRONGPASS") as told:
+            with pytest.raises(DataSourceError, match="WRONGPASS") as caught:
                 getattr(source(server.url.replace("redis://", "redis://:pass-word@")), make)(ROWS, False)
-            assert "pass-word" not in str(told.value)
-            assert "Some rows" not in str(told.value)
+            assert "pass-word" not in str(caught.value)
+            assert "Some rows" not in str(caught.value)
 
 
 def test_a_micro_batch_is_planned_also_while_redis_is_away() -> None:
@@ -84,16 +84,16 @@ def test_a_url_that_only_executors_know_is_not_tried_by_the_driver() -> None:
     assert source("env:NO_SUCH_VARIABLE").writer(ROWS, False)
 
 
-def test_only_rows_that_may_be_in_the_queue_are_told_of(redis_url: str, queue_name: str) -> None:
+def test_only_rows_that_may_be_in_the_queue_are_mentioned(redis_url: str, queue_name: str) -> None:
     rows = pa.RecordBatch.from_pydict({"id": ["a", None]})
     for given, said in [
         ({"jobIdColumn": "id"}, "Some rows may be in the queue.*'day'.*correct the rows, or leave wrong ones out"),
         ({"jobIdColumn": "id", "url": "http://x"}, "must start with redis://"),
     ]:
         options = read_write_options({"url": redis_url, "queue": queue_name, **given}, "write")
-        with pytest.raises(BullrushError, match="(?s)" + said) as told:
+        with pytest.raises(BullrushError, match="(?s)" + said) as caught:
             add_rows(options, [rows], "day.0", "day")
-        assert ("Some rows" in str(told.value)) == ("url" not in given)
+        assert ("Some rows" in str(caught.value)) == ("url" not in given)
 
 
 @pytest.mark.parametrize(

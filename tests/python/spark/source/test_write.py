@@ -112,7 +112,7 @@ def test_a_wrong_write_is_refused_before_a_task_starts(spark: SparkSession, queu
     assert queue.get_job_counts("waiting")["waiting"] == 0
 
 
-def test_a_wrong_password_is_told_before_a_task_starts_and_not_shown(
+def test_a_wrong_password_is_reported_before_a_task_starts_and_not_shown(
     spark: SparkSession, queue: Queue, redis_url: str
 ) -> None:
     url = redis_url.replace("redis://", "redis://:pass-word@")
