@@ -9,6 +9,9 @@ use crate::worker::limits;
 use crate::worker::outcome::Outcome;
 use crate::worker::state::Closing;
 
+/// So many calls at least take the jobs that a rate limit allows, since workers that take one job per call, as those of
+/// BullMQ do, share it.
+const CALLS_PER_LIMIT: usize = 50;
 /// The outcomes of handlers quicker than this are gathered.
 const QUICK: Duration = Duration::from_micros(100);
 
@@ -100,10 +103,13 @@ impl Engine {
         if options.scan(&state.lane).is_some() {
             room.count = room.count.min(room.slots); // nothing is claimed ahead
         }
-        if several && (state.has_limit || options.limiter.is_some()) {
+        let limit = options.limiter.map(|limiter| usize::try_from(limiter.max).unwrap_or(usize::MAX));
+        if several && (state.has_limit || limit.is_some()) {
             // One lane must not take all jobs that the limit allows.
-            let most = options.limiter.and_then(|limiter| usize::try_from(limiter.max).ok()).unwrap_or(usize::MAX);
-            room.count = self.lanes.turns.part(position, room.count.min(most));
+            room.count = self.lanes.turns.part(position, room.count.min(limit.unwrap_or(usize::MAX)));
+        }
+        if let Some(limit) = limit {
+            room.count = room.count.min((limit / CALLS_PER_LIMIT).max(1));
         }
         if frees > 0 {
             room.count = state.share.refill(frees, state.in_hand, room.count, Instant::now());

@@ -88,6 +88,7 @@ impl Engine {
         }
         self.receive(FetchedBatch { jobs: fetched.jobs, scores: fetched.scores, sent, recovered: false });
         if limit_ttl > 0 {
+            let limit_ttl = limit_ttl + self.leaves_to_others();
             let state = &mut self.lanes.states[position];
             if is_own_limit {
                 state.lane.limit_alone_for(limit_ttl);
@@ -99,6 +100,15 @@ impl Engine {
     }
 
     /// Count a settled job and tell listeners.
+    /// For how many ms after the end of a rate limit other workers fetch first: a few in a third of its windows. This
+    /// worker is quicker than those of BullMQ, which would get little of a small limit.
+    fn leaves_to_others(&self) -> i64 {
+        match self.state.options.limiter {
+            Some(limiter) if !self.has_several_lanes() && fastrand::u8(..3) == 0 => (limiter.duration_ms / 50).min(3),
+            _ => 0,
+        }
+    }
+
     fn note(&mut self, Settled { job, settlement }: Settled) {
         let stats = &self.state.stats;
         let limited = job.limiting.swap(false, Ordering::AcqRel);

@@ -1,4 +1,4 @@
-"""Workers share a global concurrency: none of them keeps all slots for as long as jobs wait."""
+"""Workers share a global concurrency or a rate limit: none of them keeps all of it for as long as jobs wait."""
 
 import asyncio
 from collections import Counter
@@ -90,3 +90,24 @@ def test_each_worker_of_a_mixed_fleet_gets_a_fair_part(theirs: TheirQueue, ours:
     parts = shares(ours)
     assert len(parts) == 4
     assert min(parts.values()) >= FAIR, parts
+
+
+def test_each_worker_of_a_mixed_fleet_gets_a_part_of_a_small_rate_limit(
+    theirs: TheirQueue, ours: Queue, redis_url: str
+) -> None:
+    """Ours take the jobs of several slots in one call, theirs one by one. Fair to 15 % each, but for chance."""
+    jobs, limit = 400, {"max": 10, "duration": 100}
+    ours.pause()
+    ours.add_bulk([{"name": "work", "data": {"runs": [[["return", 1]]]}} for _ in range(jobs)])
+    with ExitStack() as fleet:
+        for number in range(2):
+            options: Any = {"concurrency": 10, "limiter": limit}
+            fleet.enter_context(our_worker(ours.name, redis_url, work, name=f"our-{number}", **options))
+            fleet.enter_context(theirs.worker(name=f"their-{number}", **options))
+        wait_until(lambda: len(ours.get_workers()) == 4)
+        ours.resume()
+        wait_until(lambda: ours.get_completed_count() == jobs, seconds=60, pause=0.05)
+    counts = Counter(job.processed_by for job in ours.get_completed(0, jobs))
+    theirs_part = (counts["their-0"] + counts["their-1"]) / jobs
+    assert theirs_part >= 0.2, counts
+    assert min(counts["our-0"], counts["our-1"]) / jobs >= FAIR, counts
