@@ -276,5 +276,8 @@ class CoreQueue:
         """
     def disconnect_worker(self) -> None:
         """Close that connection until it is needed again."""
-    def end_waits(self) -> None:
-        """End pending waits for a job, and close that connection."""
+    def end_waits(self, hurries: bool) -> Pending[None] | None:
+        """End pending waits for a job, and close that connection.
+
+        Then wake another worker, unless it ``hurries``. None: nothing was done by hand.
+        """

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any, ClassVar, Final, Literal
 
 from bullrush._core import CoreWorker
-from bullrush.base.operation import operation, sleep
+from bullrush.base.operation import operation, reply, sleep
 from bullrush.errors import InvalidOptionError
 from bullrush.job.failure import CANCELLED
 from bullrush.job.job import JobT
@@ -203,14 +203,15 @@ class RunCalls(WorkerBase[JobT]):
         timeout_ms = None if timeout is None else checks.milliseconds("timeout", timeout)
         was_closed, self._closing = self._closing, True
         self._ended.set()
-        if self._core is not None:
-            self._core.end_waits()
+        ended = None if self._core is None else self._core.end_waits(hurries=force)
         run = self._run
         if run is None and not was_closed:
             # A worker that never ran has these events, too.
             self.emit("closing")
             self.emit("closed")
         if run is None or run.finished:
+            if ended is not None and not force:
+                await reply(ended)
             return
         try:
             self.emit("closing")
@@ -229,7 +230,7 @@ class RunCalls(WorkerBase[JobT]):
         self._closing = True
         self._ended.set()
         if self._core is not None:
-            self._core.end_waits()
+            self._core.end_waits(hurries=True)
         if (run := self._current) is not None:
             run.begin_close(force=True)
 

@@ -146,9 +146,11 @@ impl CoreQueue {
         }
     }
 
-    fn end_waits(&self) {
-        if let Some(manual) = self.used_manual() {
-            Core::current().spawn(async move { manual.close().await });
-        }
+    fn end_waits(&self, hurries: bool) -> Option<Pending> {
+        let manual = self.used_manual()?;
+        Some(Pending::start(async move {
+            manual.close(hurries).await;
+            Ok(Output::Nothing)
+        }))
     }
 }

@@ -18,8 +18,12 @@ use crate::mutex::Mutex;
 use crate::protocol::Keys;
 use crate::queue::QueueHandle;
 use crate::scripts::fetch::FetchPlan;
+use crate::scripts::hint::wake_another;
 use crate::scripts::lock::extend_locks;
 use crate::timers::stalled_checker;
+
+/// How long a call that was ended, or a worker that closes, takes at most to wake another worker.
+const LEAVING: Duration = Duration::from_secs(1);
 
 pub use self::finish::{Attempt, FailedAttempt, NextAttempt};
 
@@ -85,10 +89,15 @@ impl Manual {
         self.connected.store(false, Ordering::Relaxed);
     }
 
-    /// End pending waits and close the blocking connection.
-    pub async fn close(&self) {
+    /// End pending waits and close the blocking connection. A job that ended by hand may have left the place of a global
+    /// concurrency: unless it hurries, the worker wakes another one for it.
+    pub async fn close(&self, hurries: bool) {
         self.closed.send_replace(true);
         self.blocking.lock().await.close();
+        if !hurries {
+            // A server that does not answer must not keep the caller.
+            let _ = tokio::time::timeout(LEAVING, wake_another(self.link(), [self.keys()])).await;
+        }
     }
 
     /// Put jobs back to wait whose worker stopped renewing their locks, unless another worker did so within the

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use super::Manual;
+use super::{Manual, LEAVING};
 use crate::clock::now_ms;
 use crate::connection::Retry;
 use crate::error::{Error, Result};
@@ -18,9 +18,6 @@ use crate::worker::fetch::{dropped_text, fetch_by};
 use crate::worker::held::{Claim, HeldJob};
 use crate::worker::scheduler;
 use crate::worker::sleep::millis;
-
-/// How long a call that was ended takes at most to wake another worker.
-const LEAVING: Duration = Duration::from_secs(1);
 
 impl Manual {
     /// Take the next job under `token`. With `block`, wait for one up to the drain delay, or until `given_up` turns

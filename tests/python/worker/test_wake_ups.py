@@ -191,3 +191,20 @@ def test_a_worker_that_closes_leaves_no_marker_of_a_job_that_is_gone(
     job.remove() if how == "remove" else queue.obliterate()
     waiting.close()
     assert redis.exists(queue.to_key("marker")) == 0
+
+
+def test_a_job_that_ended_by_hand_leaves_its_place_to_another_worker_when_its_own_closes(
+    queue: Queue, redis_url: str, worker: Callable[..., Worker]
+) -> None:
+    """BullMQ's worker sets no marker for it: the other one would wait for its drain delay."""
+    queue.set_global_concurrency(1)
+    queue.add("by hand")
+    with Worker(queue.name, None, url=redis_url) as by_hand:
+        job = by_hand.get_next_job("token", block=False)
+        other = worker(lambda job: None, drain_delay=60_000, autorun=True)
+        wait_until(lambda: [client["cmd"] for client in queue.get_workers()].count("bzpopmin") == 1)
+        waiting = queue.add("next")
+        wait_until(lambda: [client["cmd"] for client in queue.get_workers()].count("bzpopmin") == 1)
+        job.move_to_completed(1, fetch_next=False)
+    waiting.wait_until_finished(timeout=20_000)
+    other.close()
