@@ -1,4 +1,7 @@
-"""The URL of Redis: given by the caller, by the environment, or the local default."""
+"""The URL of Redis: given by the caller, by the environment, or the local default.
+
+It is parsed in ``src/connection/endpoint/url.rs``.
+"""
 
 from __future__ import annotations
 

@@ -45,7 +45,10 @@ class RunCalls(WorkerBase[JobT]):
     def _start_fetching(
         self, until: Until | None, max_jobs: int | None, max_seconds: float | timedelta | None, horizon: Duration
     ) -> WorkerRun:
-        """Check the arguments of `run` and start fetching. Handlers start with `WorkerRun.start_handlers`."""
+        """Check the arguments of `run` and start fetching, in ``src/worker/engine/mod.rs::work``.
+
+        Handlers start with `WorkerRun.start_handlers`.
+        """
         if until is not None and until not in _UNTIL:
             raise InvalidOptionError(f"until must be None, 'empty' or 'drained', not {until!r}")
         max_jobs = None if max_jobs is None else checks.at_least(1)("max_jobs", max_jobs)

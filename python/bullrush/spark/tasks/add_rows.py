@@ -22,7 +22,7 @@ COUNTS: Final = "place long, queue string, rows long, skipped long, counted long
 
 @dataclass(frozen=True)
 class AddRows:
-    """Adds the rows of one partition.
+    """Adds the rows of one partition: the function of `enqueue` for ``mapInArrow``.
 
     Attributes:
         addresses: the queue, on one or several servers. For several, the last column of the rows has the place of their
