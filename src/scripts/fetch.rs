@@ -60,6 +60,8 @@ pub struct Fetched {
     pub scores: Vec<String>,
     pub hold: Hold,
     pub full: Option<Full>,
+    /// How many jobs a rate limit lets start in each of its windows, if one counts and the queue is not full.
+    pub rate_limit: Option<usize>,
     /// Milliseconds until the rate limit ends, 0 = not limited.
     pub limit_ttl: i64,
     /// It is a limit of this queue alone, although that of another one was to count.
@@ -77,6 +79,7 @@ impl Fetched {
         let hold = items.next().map_or(Ok(0), reply::integer)?;
         let limit = usize::try_from(hold / 4).ok().filter(|limit| *limit > 0);
         let full = limit.map(|limit| Full { limit, awaited: hold % 4 == 1 });
+        let rate_limit = usize::try_from(hold.unsigned_abs()).ok().filter(|_| hold < 0);
         let hold = match hold {
             0 => Hold::No,
             2 => Hold::Alone,
@@ -85,7 +88,7 @@ impl Fetched {
         let jobs = reply::jobs(items.next().filter(|jobs| *jobs != Value::Nil))?;
         let scores = items.next().map_or(Ok(Vec::new()), reply::texts)?;
         let (limit_ttl, is_own_limit) = (limit_ttl.abs(), limit_ttl < 0);
-        Ok(Fetched { jobs, scores, hold, full, limit_ttl, is_own_limit, next_delayed, unmatched: 0 })
+        Ok(Fetched { jobs, scores, hold, full, rate_limit, limit_ttl, is_own_limit, next_delayed, unmatched: 0 })
     }
 }
 

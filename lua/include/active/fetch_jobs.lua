@@ -5,8 +5,9 @@
 --- @include enter_active
 -- Moves up to `count` jobs to active under one token and appends to `reply`:
 --   limiter ttl (below 0: of the queue's own rate limit, although that of `shared` was to count), next due ms,
---   hold: 1 nothing may be claimed ahead now, 2 the next job must run alone, else 0; from 4 on as 1, since the queue is
---   at its global concurrency n after this call: 4n, or 4n + 1 if the marker of the fetch before was taken by a worker,
+--   hold: 1 nothing may be claimed ahead now, 2 the next job must run alone, else 0; below 0 as 1, since -n jobs may
+--   start per window of the rate limit; from 4 on as 1, since the queue is at its global concurrency n after this call:
+--   4n, or 4n + 1 if the marker of the fetch before was taken by a worker,
 --   and, if there are jobs, one MessagePack string of id, job, id, job... and the scores of the prioritized jobs, which
 --   come last. A job is {} if its key is no hash, else { flat hash }. If it has never run and has only the six standard
 --   fields, it is their values without the names: name, data, opts, timestamp, delay, priority. All as before the
@@ -38,7 +39,7 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
   end
   local max = tonumber(limit[3] or limiter_max)
   if max or blocked or settings[2] then
-    reply[head + 3] = blocked and not settings[1] and 4 * math.max(settings[2], 1) or 1
+    reply[head + 3] = blocked and not settings[1] and 4 * math.max(settings[2], 1) or max and -math.max(max, 1) or 1
     count = math.min(count, slots)
   end
   local wanted = count
@@ -147,7 +148,7 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
       reply[head + 5] = scores
     end
     local set = call('ZADD', P .. 'marker', '0', '0')
-    if entering == free and reply[head + 3] == 1 then
+    if entering == free and reply[head + 3] < 2 then
       reply[head + 3] = 4 * settings[2] + set
     end
     if fans_out and promoted and #promoted > taken then

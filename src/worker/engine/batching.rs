@@ -9,9 +9,6 @@ use crate::worker::limits;
 use crate::worker::outcome::Outcome;
 use crate::worker::state::Closing;
 
-/// So many calls at least take the jobs that a rate limit allows, since workers that take one job per call, as those of
-/// BullMQ do, share it.
-const CALLS_PER_LIMIT: usize = 50;
 /// The outcomes of handlers quicker than this are gathered.
 const QUICK: Duration = Duration::from_micros(100);
 
@@ -103,13 +100,10 @@ impl Engine {
         if options.scan(&state.lane).is_some() {
             room.count = room.count.min(room.slots); // nothing is claimed ahead
         }
-        let limit = options.limiter.map(|limiter| usize::try_from(limiter.max).unwrap_or(usize::MAX));
-        if several && (state.has_limit || limit.is_some()) {
+        room.count = state.share.of_rate_limit(room.count);
+        if several && state.share.has_rate_limit() {
             // One lane must not take all jobs that the limit allows.
-            room.count = self.lanes.turns.part(position, room.count.min(limit.unwrap_or(usize::MAX)));
-        }
-        if let Some(limit) = limit {
-            room.count = room.count.min((limit / CALLS_PER_LIMIT).max(1));
+            room.count = self.lanes.turns.part(position, room.count);
         }
         if frees > 0 {
             room.count = state.share.refill(frees, state.in_hand, room.count, Instant::now());

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::scripts::fetch::{Fetched, Hold};
 use crate::scripts::hint::sweep_markers;
 use crate::timers::held_locks::Loss;
-use crate::worker::fetch::{FetchedBatch, SentFetch};
+use crate::worker::fetch::{FetchedBatch, SentFetch, Share};
 use crate::worker::finish::{CompletedCall, NextFetch, Settled, Settlement};
 use crate::worker::listeners::{Details, Event};
 use crate::worker::outcome::Outcome;
@@ -79,8 +79,7 @@ impl Engine {
         }
         state.accept(self.state.options.run_retry_delay);
         state.hint.note_reply(&fetched);
-        state.has_limit = fetched.hold == Hold::Ahead && fetched.full.is_none();
-        state.share.note_reply(fetched.full, !nothing, Instant::now());
+        state.share.note_reply(&fetched, Instant::now());
         if nothing && state.hint.is_idle() && sent.request.fanned_out && limit_ttl == 0 {
             let (link, lane) = (self.link.clone(), state.lane.clone());
             // Best effort: a marker that is left wakes a worker for nothing.
@@ -88,8 +87,8 @@ impl Engine {
         }
         self.receive(FetchedBatch { jobs: fetched.jobs, scores: fetched.scores, sent, recovered: false });
         if limit_ttl > 0 {
-            let limit_ttl = limit_ttl + self.leaves_to_others();
             let state = &mut self.lanes.states[position];
+            let limit_ttl = limit_ttl + Share::leaves_after(limit_ttl);
             if is_own_limit {
                 state.lane.limit_alone_for(limit_ttl);
             } else {
@@ -100,15 +99,6 @@ impl Engine {
     }
 
     /// Count a settled job and tell listeners.
-    /// For how many ms after the end of a rate limit other workers fetch first: a few in a third of its windows. This
-    /// worker is quicker than those of BullMQ, which would get little of a small limit.
-    fn leaves_to_others(&self) -> i64 {
-        match self.state.options.limiter {
-            Some(limiter) if !self.has_several_lanes() && fastrand::u8(..3) == 0 => (limiter.duration_ms / 50).min(3),
-            _ => 0,
-        }
-    }
-
     fn note(&mut self, Settled { job, settlement }: Settled) {
         let stats = &self.state.stats;
         let limited = job.limiting.swap(false, Ordering::AcqRel);

@@ -19,8 +19,6 @@ pub struct LaneState {
     pub lane: Arc<Lane>,
     pub hint: FetchHint,
     pub share: Share,
-    /// The last reply said that the queue has a limit, and not that it is at its global concurrency.
-    pub has_limit: bool,
     pub finisher: Arc<Finisher>,
     /// Fetches whose reply got lost.
     pub lost_replies: Vec<SentFetch>,
@@ -47,7 +45,6 @@ impl LaneState {
             lane,
             hint: FetchHint::default(),
             share: Share::default(),
-            has_limit: false,
             finisher: Arc::new(finisher),
             lost_replies: Vec::new(),
             in_hand: 0,

@@ -1,13 +1,16 @@
-//! How much of a queue's global concurrency a worker takes, and what it leaves to other workers.
+//! How much of a queue's global concurrency and rate limit a worker takes, and what it leaves to other workers.
 //!
-//! A finish call takes the next jobs for the slots that it frees. So a worker could keep all slots of a queue for as
+//! Of a global concurrency: a finish call takes the next jobs for the slots that it frees. So a worker could keep all slots of a queue for as
 //! long as jobs wait. Therefore a worker that holds several slots of a full queue offers one from time to time: its
 //! call fetches one job fewer than it frees and leaves the marker, which wakes a worker that waits. If nobody takes the
 //! slot, the worker takes it itself again.
+//!
+//! Of a rate limit: a worker of BullMQ takes one job per call, and each call takes longer there than here. So a call
+//! takes a small part of what the limit allows at most, and in some windows others fetch first.
 
 use std::time::{Duration, Instant};
 
-use crate::scripts::fetch::Full;
+use crate::scripts::fetch::Fetched;
 
 /// A worker offers a slot at most this often; one that holds less than half of the slots more seldom, in proportion, so
 /// that the shares of workers become equal.
@@ -18,10 +21,15 @@ const OFFER_TIME: Duration = Duration::from_millis(5);
 /// without jobs go first.
 const REST: Duration = Duration::from_millis(5);
 
+/// So many calls at least take the jobs that a rate limit allows.
+const CALLS_PER_WINDOW: usize = 50;
+
 /// What a worker knows of the share of a queue that it holds.
 pub struct Share {
     /// The global concurrency, if the queue was at it after the last call.
     limit: Option<usize>,
+    /// How many jobs a rate limit lets start in each of its windows.
+    rate_limit: Option<usize>,
     /// Another worker waits for jobs of the queue, as far as is known.
     awaited: bool,
     /// This worker has popped a marker since its last fetch: it is not known whether another one would have.
@@ -33,7 +41,7 @@ pub struct Share {
 
 impl Default for Share {
     fn default() -> Self {
-        Self { limit: None, awaited: true, has_popped: false, offered_at: None, filled_at: None }
+        Self { limit: None, rate_limit: None, awaited: true, has_popped: false, offered_at: None, filled_at: None }
     }
 }
 
@@ -43,13 +51,20 @@ impl Share {
         self.limit.is_some()
     }
 
-    /// Note what a reply says, and whether it brought jobs.
-    pub fn note_reply(&mut self, full: Option<Full>, has_jobs: bool, now: Instant) {
-        self.limit = full.map(|full| full.limit);
-        if has_jobs {
+    pub fn has_rate_limit(&self) -> bool {
+        self.rate_limit.is_some()
+    }
+
+    /// Note what a reply says.
+    pub fn note_reply(&mut self, fetched: &Fetched, now: Instant) {
+        self.limit = fetched.full.map(|full| full.limit);
+        if fetched.full.is_none() {
+            self.rate_limit = fetched.rate_limit;
+        }
+        if !fetched.jobs.is_empty() {
             self.filled_at = Some(now);
             let has_popped = std::mem::take(&mut self.has_popped);
-            if let Some(full) = full.filter(|_| !has_popped) {
+            if let Some(full) = fetched.full.filter(|_| !has_popped) {
                 self.awaited = full.awaited;
             }
         }
@@ -75,6 +90,21 @@ impl Share {
             room.min(frees)
         } else {
             room
+        }
+    }
+
+    /// How many jobs a call fetches, of `room`.
+    pub fn of_rate_limit(&self, room: usize) -> usize {
+        self.rate_limit.map_or(room, |limit| room.min((limit / CALLS_PER_WINDOW).max(1)))
+    }
+
+    /// For how many ms other workers fetch first after the end of a rate limit that lasts so many ms: for a few, in a
+    /// third of its windows.
+    pub fn leaves_after(limit_ttl: i64) -> i64 {
+        if fastrand::u8(..3) == 0 {
+            (limit_ttl / 40).min(3)
+        } else {
+            0
         }
     }
 
@@ -107,8 +137,19 @@ impl Share {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::JobRecord;
+    use crate::scripts::fetch::Full;
 
     const FULL: Option<Full> = Some(Full { limit: 4, awaited: true });
+
+    /// A reply that brings a job.
+    fn job(full: Option<Full>) -> Fetched {
+        Fetched {
+            jobs: vec![JobRecord::from_flat("1", redis::Value::Array(Vec::new())).unwrap()],
+            full,
+            ..Fetched::default()
+        }
+    }
 
     fn at(start: Instant, ms: u64) -> Instant {
         start + Duration::from_millis(ms)
@@ -117,7 +158,7 @@ mod tests {
     /// A worker whose last fetch has filled the queue.
     fn filled(full: Option<Full>, now: Instant) -> Share {
         let mut share = Share::default();
-        share.note_reply(full, true, now);
+        share.note_reply(&job(full), now);
         share
     }
 
@@ -149,9 +190,9 @@ mod tests {
         let start = Instant::now();
         let mut share = filled(Some(Full { limit: 4, awaited: false }), start);
         share.note_popped();
-        share.note_reply(FULL, true, start);
+        share.note_reply(&job(FULL), start);
         assert_eq!(share.refill(1, 4, 8, start), 8);
-        share.note_reply(FULL, true, start);
+        share.note_reply(&job(FULL), start);
         assert_eq!(share.refill(1, 4, 8, start), 0);
     }
 
@@ -170,10 +211,30 @@ mod tests {
         let start = Instant::now();
         let mut share = filled(FULL, start);
         assert_eq!(share.refill(1, 4, 8, start), 0);
-        share.note_reply(None, true, at(start, 1));
+        share.note_reply(&job(None), at(start, 1));
         assert!(share.is_offering(at(start, 4)) && !share.is_offering(at(start, 5)));
         assert_eq!(share.next_change(at(start, 1)), Some(at(start, 5)));
         assert_eq!([2, 5].map(|ms| share.refill(1, 3, 8, at(start, ms))), [1, 8]);
+    }
+
+    #[test]
+    fn a_call_takes_a_small_part_of_what_a_rate_limit_allows() {
+        let now = Instant::now();
+        let mut share = Share::default();
+        let takes = [None, Some(1), Some(99), Some(1000), None].map(|rate_limit| {
+            share.note_reply(&Fetched { rate_limit, ..job(None) }, now);
+            share.of_rate_limit(30)
+        });
+        assert_eq!(takes, [30, 1, 1, 20, 30]);
+    }
+
+    #[test]
+    fn a_rate_limit_is_known_while_the_queue_is_at_its_global_concurrency() {
+        let now = Instant::now();
+        let mut share = Share::default();
+        share.note_reply(&Fetched { rate_limit: Some(5), ..job(None) }, now);
+        share.note_reply(&job(FULL), now);
+        assert_eq!(share.of_rate_limit(30), 1);
     }
 
     #[test]

@@ -92,16 +92,19 @@ def test_each_worker_of_a_mixed_fleet_gets_a_fair_part(theirs: TheirQueue, ours:
     assert min(parts.values()) >= FAIR, parts
 
 
+@pytest.mark.parametrize("is_global", [False, True], ids=["of the workers", "global"])
 def test_each_worker_of_a_mixed_fleet_gets_a_part_of_a_small_rate_limit(
-    theirs: TheirQueue, ours: Queue, redis_url: str
+    theirs: TheirQueue, ours: Queue, redis_url: str, is_global: bool
 ) -> None:
     """Ours take the jobs of several slots in one call, theirs one by one. Fair to 15 % each, but for chance."""
     jobs, limit = 400, {"max": 10, "duration": 100}
+    if is_global:
+        ours.set_global_rate_limit(limit["max"], limit["duration"])
     ours.pause()
     ours.add_bulk([{"name": "work", "data": {"runs": [[["return", 1]]]}} for _ in range(jobs)])
     with ExitStack() as fleet:
         for number in range(2):
-            options: Any = {"concurrency": 10, "limiter": limit}
+            options: Any = {"concurrency": 10} | ({} if is_global else {"limiter": limit})
             fleet.enter_context(our_worker(ours.name, redis_url, work, name=f"our-{number}", **options))
             fleet.enter_context(theirs.worker(name=f"their-{number}", **options))
         wait_until(lambda: len(ours.get_workers()) == 4)

@@ -70,23 +70,25 @@ def test_a_job_that_stalled_less_is_fetched_with_others(add, fetch, client, queu
 
 
 @pytest.mark.parametrize(
-    ("meta", "limit", "taken"),
+    ("meta", "limit", "taken", "hold"),
     [
-        ({"concurrency": 9}, ("", ""), 2),
-        ({"max": 9, "duration": 1000}, ("", ""), 2),
-        ({}, (9, 1000), 2),
-        ({"paused": 1}, ("", ""), 0),
-        ({}, ("", ""), 4),
+        ({"concurrency": 9}, ("", ""), 2, 1),
+        ({"max": 9, "duration": 1000}, ("", ""), 2, -9),
+        ({}, (8, 1000), 2, -8),
+        ({"paused": 1}, ("", ""), 0, 1),
+        ({}, ("", ""), 4, 0),
     ],
     ids=["concurrency", "global limit", "own limit", "pause", "free"],
 )
-def test_no_job_is_claimed_ahead_under_a_limit(add, fetch, client, queue, meta, limit, taken):
+def test_no_job_is_claimed_ahead_under_a_limit_and_the_reply_says_the_rate_limit(
+    add, fetch, client, queue, meta, limit, taken, hold
+):
     add(queue, *"abcd")
     if meta:
         client.hset(f"bull:{queue}:meta", mapping=meta)
     reply = fetch(queue, 4, slots=2, limit=limit, raw=True)
     assert client.llen(f"bull:{queue}:active") == taken
-    assert hold_of(reply) == int(taken < 4)
+    assert hold_of(reply) == hold
 
 
 def test_the_priority_counter_stays_as_long_as_prioritized_jobs_are_only_claimed(add, fetch, queue, dump):
