@@ -103,7 +103,7 @@ from bullrush.worker.lanes.lane import Lane
 from bullrush.worker.logs import missing_rights_text
 from bullrush.worker.monitoring.health import monitored_queue
 from bullrush.worker.monitoring.prometheus import merged_metrics, without_gauges
-from bullrush.worker.options import read_worker_options
+from bullrush.worker.options import checked_worker_options
 from bullrush.base import hard_exit
 from bullrush.base.at_exit import before_joining_threads
 
@@ -168,6 +168,7 @@ __all__ = [
     "check_template",
     "check_unicode",
     "checked_options",
+    "checked_worker_options",
     "checks",
     "cron_next",
     "declare_options",
@@ -198,7 +199,6 @@ __all__ = [
     "read_number",
     "read_options",
     "read_scheduler",
-    "read_worker_options",
     "registered_routes",
     "reply",
     "row_plan",

@@ -1,4 +1,4 @@
-"""A Spark cluster in standalone mode on this machine: one master, two workers, each with one core, and their executors."""
+"""A Spark cluster in standalone mode on this machine: a master, two workers of one core each, and their executors."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""What an exception of a handler means for its job: the failure's texts, and whether and when the job is retried."""
+"""What an exception of a handler means for its job: the failure's texts, and whether it may be retried."""
 
 from __future__ import annotations
 

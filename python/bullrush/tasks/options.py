@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from bullrush.errors import InvalidOptionError
-from bullrush.extending import JOB_OPTIONS, Duration, OptionCompiler, check_known, checks, is_async, read_worker_options
+from bullrush.extending import (
+    JOB_OPTIONS,
+    Duration,
+    OptionCompiler,
+    check_known,
+    checked_worker_options,
+    checks,
+    is_async,
+)
 from bullrush.job import JobOptions
 from bullrush.retries import Classifier
 from bullrush.routing import check_target
@@ -89,5 +97,5 @@ def check_worker_options(options: Mapping[str, Any]) -> dict[str, Any]:
     for name in options:
         if name in _NOT_OF_TASKS:
             raise InvalidOptionError(f"{name} is not for worker_options: {_NOT_OF_TASKS[name]}")
-    read_worker_options(options)
+    checked_worker_options(options)
     return dict(options)

@@ -24,7 +24,7 @@ from bullrush.values.options import Settings
 from bullrush.worker.handlers.given import given_handlers
 from bullrush.worker.lanes.lane import Lane
 from bullrush.worker.lanes.sources import LaneSources
-from bullrush.worker.options import Handler, WorkerOptions, core_options, read_worker_options, with_defaults
+from bullrush.worker.options import Handler, WorkerOptions, checked_worker_options, core_options, with_defaults
 from bullrush.worker.routes import HandlerSource, is_source
 from bullrush.worker.running.run import WorkerRun
 from bullrush.worker.tracing import TracedHandler
@@ -98,7 +98,7 @@ class WorkerBase(Handle, Generic[JobT]):
         """
         if is_source(queue_name):
             options = with_defaults(options, queue_name.worker_options)  # type: ignore[assignment, union-attr]
-        self._settings = read_worker_options(options)
+        self._settings = checked_worker_options(options)
         self._handlers = handlers = given_handlers(queue_name, handler, self._settings)
         if not handlers and self._settings.autorun:
             raise InvalidOptionError("autorun needs a handler: Worker(queue_name, handler, autorun=True)")

@@ -1,4 +1,4 @@
-"""The checks of single options that only workers have. How options go together: `read_worker_options`."""
+"""The checks of single options that only workers have. How options go together: `checked_worker_options`."""
 
 from __future__ import annotations
 

@@ -410,7 +410,7 @@ def with_routing(options: Mapping[str, object]) -> Mapping[str, object]:
     return {**options, **routing}
 
 
-def read_worker_options(options: Mapping[str, object]) -> Settings:
+def checked_worker_options(options: Mapping[str, object]) -> Settings:
     """Check the options of a worker and fill in defaults.
 
     Raises:

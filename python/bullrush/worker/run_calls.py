@@ -47,6 +47,7 @@ class RunCalls(WorkerBase[JobT]):
     ) -> WorkerRun:
         """Check the arguments of `run` and start fetching, in ``src/worker/engine/mod.rs::work``.
 
+        The way there is ``src/bindings/worker/mod.rs::start``.
         Handlers start with `WorkerRun.start_handlers`.
         """
         if until is not None and until not in _UNTIL:

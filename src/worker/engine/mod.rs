@@ -140,7 +140,7 @@ impl Engine {
         let mut closing = self.state.lifecycle.watch();
         let deadline = self.end.deadline;
         tokio::select! {
-            checked = self.check() => if let Err(error) = checked {
+            checked = self.check_server() => if let Err(error) = checked {
                 return self.state.lifecycle.refuse(error);
             },
             _ = closing.wait_for(|closing| *closing != Closing::No) => return,

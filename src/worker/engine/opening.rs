@@ -80,7 +80,7 @@ impl Engine {
     }
 
     /// Check before the first write that this is a queue of BullMQ's on a server that supports it.
-    pub(super) async fn check(&mut self) -> Result<()> {
+    pub(super) async fn check_server(&mut self) -> Result<()> {
         if self.state.options.has_lanes()
             && self.link.ready().await?.cluster
             && hash_tag(&format!("{}:", self.keys.prefix())).is_none()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::decide::{EndedJob, Ending, Failed};
+use super::ended_job::{EndedJob, Ending, Failed};
 use super::settled::{Settled, Settlement};
 use crate::error::Result;
 use crate::protocol::{JobOptions, Keep};

@@ -1,4 +1,5 @@
-//! Whose turn it is: smooth weighted round robin with a bound.
+//! Whose turn it is among lanes of one tier: smooth weighted round robin with a bound. Which lanes may have it is in
+//! `worker/engine/next_turn.rs`.
 
 /// Shares the turns of a worker among its lanes.
 ///

@@ -127,7 +127,7 @@ class FleetFaults:
         self.queue.rate_limit(500)
 
     def _renew_producers(self) -> None:
-        """Restart the Node producers: BullMQ adds flows and bulks in transactions, which do not load a missing script."""
+        """Restart the Node producers: flows and bulks of BullMQ go in transactions, which load no missing script."""
         for old in {queue.node for queue in self.theirs}:
             old.close()
             new = NodeProcess(old.library, self.server.url)

@@ -33,7 +33,7 @@ class FinalState:
                 self.added[job] += 1
 
     def check(self, expected_ends: dict[str, ExpectedEnd], fleet: Fleet, redis: Any) -> None:
-        """Assert that each job was added once and has one outcome, the one it must have, and that runs are explained."""
+        """Assert that each job was added once and has the one outcome it must have, and that runs are explained."""
         runs, unexplained = fleet.runs(), Counter[str]()
         strange = {job: count for job, count in self.added.items() if count != 1 or job not in expected_ends}
         assert strange == {}, strange

@@ -1,4 +1,4 @@
-"""Worker processes of every kind on the same queues: real BullMQ 5.62.0 and 6.x, and ours with threads and with asyncio."""
+"""Worker processes of every kind on the same queues: real BullMQ 5.62.0 and 6.x, ours with threads and asyncio."""
 
 import json
 import sys
@@ -111,7 +111,7 @@ class Fleet:
         return counts
 
     def runs_cut_off(self) -> int:
-        """Return the largest possible number of runs that Redis does not know: those of the last 5 ms of each process."""
+        """Return how many runs Redis may not know: at most those of the last 5 ms of each process."""
         return self.cut_off * CONCURRENCY * len(self.queues)
 
     def said(self) -> str:

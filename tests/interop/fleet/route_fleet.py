@@ -1,4 +1,4 @@
-"""A fleet on one base queue and its routes: our workers with profiles, beside plain workers of BullMQ 5.62.0 and of ours."""
+"""A fleet on a base queue and its routes: our workers with profiles, plain workers of BullMQ 5.62.0 and of ours."""
 
 from collections import Counter
 from dataclasses import dataclass, field

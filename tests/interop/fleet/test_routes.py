@@ -1,4 +1,4 @@
-"""Jobs of forty targets, worked by profiles and by plain workers of both sides while processes are killed: none misroutes.
+"""Jobs of forty targets, worked by profiles and plain workers of both sides under kills: none misroutes.
 
 ``make fleet`` runs it with 100,000 jobs.
 """

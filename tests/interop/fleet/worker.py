@@ -1,6 +1,8 @@
 """Workers of ours in their own process, which tests kill; node/fleet_worker.js is the same for real BullMQ.
 
-usage: python -m tests.interop.fleet.worker <sync|aio> <redis url> <ledger file> <JSON: {queues, concurrency, lock_duration, profile, ...}>
+usage: python -m tests.interop.fleet.worker <sync|aio> <redis url> <ledger file> <options>
+
+The options are JSON: {queues, concurrency, lock_duration, profile, ...}.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The bridge from queues of real Bull: producers and callers of Bull do not notice that workers of BullMQ do the work."""
+"""The bridge from queues of real Bull: its producers and callers do not notice that workers of BullMQ do the work."""
 
 import asyncio
 import os

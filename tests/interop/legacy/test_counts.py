@@ -1,4 +1,4 @@
-"""Bull counts attempts in `attemptsMade`, which hides BullMQ's own count: our workers take it over, so that retries end."""
+"""Bull counts attempts in `attemptsMade`, which hides BullMQ's own count: our workers take it over, so retries end."""
 
 import pytest
 

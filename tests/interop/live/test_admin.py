@@ -38,8 +38,10 @@ def test_their_workers_count_as_workers_of_the_route_that_they_serve(ours, node,
 
 
 SETTINGS: list[tuple[Any, ...]] = [
-    ("setGlobalConcurrency", 3), ("setGlobalConcurrency", 4), ("removeGlobalConcurrency",), ("removeGlobalConcurrency",),
-    ("setGlobalRateLimit", 3, 100), ("setGlobalRateLimit", 3, 100), ("removeGlobalRateLimit",), ("removeGlobalRateLimit",),
+    ("setGlobalConcurrency", 3), ("setGlobalConcurrency", 4),
+    ("removeGlobalConcurrency",), ("removeGlobalConcurrency",),
+    ("setGlobalRateLimit", 3, 100), ("setGlobalRateLimit", 3, 100),
+    ("removeGlobalRateLimit",), ("removeGlobalRateLimit",),
 ]  # fmt: skip
 
 
@@ -219,7 +221,7 @@ def test_obliterate_leaves_nothing_behind(paused_by_both, redis):
 
 @pytest.mark.parametrize("turns", list(permutations(["old", "new", "ours"])), ids="-".join)
 def test_three_kinds_of_clients_pause_and_resume_in_turn(ours, old, new, redis, queue_name, redis_url, turns):
-    """Each client adds, and the next one pauses or resumes. 5.62.0 overwrites lists, so it acts only when it loses no job."""
+    """Each client adds, and the next one pauses or resumes. 5.62.0 overwrites lists: it acts when it loses no job."""
     add = {"old": lambda: old.add("n"), "new": lambda: new.add("n"), "ours": lambda: ours.add("n")}
     call = {"old": old.call, "new": new.call, "ours": lambda method: getattr(ours, method)()}
     added = 0

@@ -43,7 +43,8 @@ def test_a_queue_of_theirs_has_no_finding(theirs: TheirQueue, ours, wrong):
         "dated", DONE, timestamp=now_ms() - 5, attempts=2, backoff={"type": "fixed", "delay": 1}, removeOnFail=True
     )
     theirs.add_flow({"name": "parent", "queueName": ours.name, "data": DONE, "children": [
-        {"name": "child", "queueName": ours.name, "data": DONE}, {"name": "slow", "queueName": ours.name, "data": DONE, "opts": {"delay": 3_600_000}}
+        {"name": "child", "queueName": ours.name, "data": DONE},
+        {"name": "slow", "queueName": ours.name, "data": DONE, "opts": {"delay": 3_600_000}},
     ]})  # fmt: skip
     assert wrong() == []
     with theirs.worker(concurrency=2, name="node"):

@@ -46,7 +46,10 @@ def alike(seen: list[list[Any]], job_id: str) -> list[list[Any]]:
     [
         ([[["update_data", {"step": 1}], ["progress", 40], ["return", {"ok": 1}]]], {}),
         ([[["update_data", {"step": 1}], ["progress", 40], ["throw", "boom"]]], {}),
-        ([[["progress", 10], ["throw", "one"]], [["update_data", {"step": 2}], ["throw", "two"]], [["return", 3]]], LATER),
+        (
+            [[["progress", 10], ["throw", "one"]], [["update_data", {"step": 2}], ["throw", "two"]], [["return", 3]]],
+            LATER,
+        ),
         ([[["throw", "one"]], [["return", 2]]], {"attempts": 2}),
         ([[["unrecoverable", "never"]]], LATER),
         ([[["delay", 20]], [["return", 1]]], {}),

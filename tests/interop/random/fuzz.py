@@ -1,4 +1,6 @@
-"""Any number of random sequences, in parallel processes: ``python -m tests.interop.random.fuzz --sequences 20000 --seed 1 --workers 2``.
+"""Any number of random sequences, in parallel processes.
+
+``python -m tests.interop.random.fuzz --sequences 20000 --seed 1 --workers 2``
 
 ``--play workers`` runs workers of both sides instead of calling single steps. ``fan-out`` and ``fan-out-workers`` are
 the same with the option ``fan_out`` of bullrush.

@@ -1,4 +1,4 @@
-"""Random sequences by number: each seed is one sequence, and a sequence that finds a difference is shrunk to a short one."""
+"""Random sequences by number: each seed is one sequence, and one that finds a difference is shrunk to a short one."""
 
 import time
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Cron patterns fire when cron-parser 4.9, which BullMQ 5.62.0 uses, says so: thousands of random patterns, zones and times."""
+"""Thousands of random cron patterns, zones and times fire when cron-parser 4.9, which BullMQ 5.62.0 uses, says so."""
 
 import random
 from datetime import datetime, timedelta, timezone

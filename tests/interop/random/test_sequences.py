@@ -1,4 +1,4 @@
-"""Random sequences of every kind of step through the public API leave what BullMQ 5.62.0 leaves, key by key, after every step.
+"""Random sequences of all kinds of steps through the public API leave what BullMQ 5.62.0 leaves, after every step.
 
 ``make fuzz`` plays more of them, with other seeds.
 """

@@ -1,4 +1,4 @@
-"""Workers of both sides run the same random jobs: keys, events and what listeners get are equal. ``make fuzz`` runs more."""
+"""Workers of both sides run the same random jobs: keys, events and what listeners get are equal."""
 
 import pytest
 

@@ -82,7 +82,7 @@ def next_iteration_options(opts: dict[str, Any], scheduler_id: str, now: int) ->
 
 
 def first_iteration(repeat: dict[str, Any], now: int) -> tuple[int | None, dict[str, Any]]:
-    """Return which iteration a scheduler starts with, None when it is over, and the repeat options as its jobs hold them."""
+    """Return which iteration a scheduler starts with, None when it is over, and the repeat options of its jobs."""
     kept = {name: value for name, value in repeat.items() if name not in ("immediately", "count", "offset")}
     count = repeat.get("count", 0) + 1
     return (None if count > repeat.get("limit", math.inf) else count), kept

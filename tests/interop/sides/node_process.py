@@ -21,7 +21,7 @@ class NodeError(Exception):
 
 
 class NodeProcess:
-    """One driver process bound to one version of the library (``bullmq5`` or ``bullmq6``; ``bull1`` ... with ``bull.js``)."""
+    """A driver process for one version of the library (``bullmq5`` or ``bullmq6``; ``bull1`` ... with ``bull.js``)."""
 
     def __init__(self, library: str, redis_url: str, program: str = "driver.js") -> None:
         self.library = library

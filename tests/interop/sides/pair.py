@@ -115,7 +115,7 @@ class Pair:
 
     @contextmanager
     def bullmq_clock_stopped(self, now: int) -> Iterator[None]:
-        """Stop the clocks of real BullMQ on both sides at the same time, so that it derives the same times and names."""
+        """Stop the clocks of real BullMQ on both sides at one time, so that it derives the same times and names."""
         theirs = [side for sides in self._queues.values() for side in (sides.expected, sides.foreign)]
         for side in theirs:
             side.set_clock(now)
@@ -179,7 +179,7 @@ class Pair:
             raise StateDiffers("after\n" + "\n".join([*self.history, *(f"    {line}" for line in found)]))
 
     def _agree_on_order(self) -> None:
-        """Accept another order of the last step: our side continues with the lists of real BullMQ, both without events."""
+        """Accept another order of the last step: our side continues with the lists of real BullMQ, without events."""
         before, after = self.states()
         if before == after or unordered(by_job(before)) != unordered(by_job(after)):
             return

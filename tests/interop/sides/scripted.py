@@ -24,7 +24,7 @@ def run_of(job: Any) -> list[list[Any]] | None:
 
 
 class Scripted:
-    """The handler, for plain functions and for coroutine functions; ``queue`` is for jobs that limit it or add to others."""
+    """The handler, as a plain and as a coroutine function; ``queue`` is for jobs that limit it or add to others."""
 
     def __init__(self, queue: Queue | None = None) -> None:
         self._queue = queue

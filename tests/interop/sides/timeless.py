@@ -1,4 +1,4 @@
-"""Comparison on real clocks: every time becomes its distance from the start, in steps longer than a slow machine needs."""
+"""Comparison on real clocks: a time becomes its distance from the start, in steps longer than a slow machine needs."""
 
 import json
 import re

@@ -1,7 +1,7 @@
 """Migrators in processes of their own, which tests kill; each is a fork of one that has imported bullrush already.
 
-``python -m tests.interop.legacy.killing.migrator`` reads orders, JSON lines, and answers each with the pid of the migrator
-and, when that has ended, its exit code.
+``python -m tests.interop.legacy.killing.migrator`` reads orders, JSON lines, and answers each with the pid of the
+migrator and, when that has ended, its exit code.
 """
 
 import json

@@ -1,5 +1,5 @@
-//! What becomes of a job whose attempt has ended, for the engine and for calls by hand. Whether a failed one is tried
-//! again, and when, is in `worker/retry.rs::verdict`.
+//! A job whose attempt has ended: what is stored of it, for the engine and for calls by hand. Whether a failed one is
+//! tried again, and when, is decided in `worker/retry.rs::verdict`.
 
 use crate::protocol::{JobOptions, Keep};
 use crate::scripts::finish::JobResult;
