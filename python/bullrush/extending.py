@@ -8,6 +8,7 @@ distribution of its own. See docs/extending.md.
 
 # Calls, written once for classes whose calls block and for those whose calls are awaited.
 from bullrush.base.operation import (
+    Async,
     Blocking,
     maybe_await,
     operation,
@@ -24,7 +25,7 @@ from bullrush.base.connected import forget_environment
 
 # Options of a class: one line each, with check, default and text.
 from bullrush.base.options import CallOptions, HandleOptions
-from bullrush.values.options import checked_options, declare_options
+from bullrush.values.options import Option, Settings, checked_options, declare_options
 
 # Checks of what a program gives, with one error for each mistake.
 from bullrush.values import checks
@@ -118,6 +119,7 @@ __all__ = [
     "STATES",
     "STUCK_AFTER",
     "UNKNOWN_DELAY",
+    "Async",
     "AsyncContext",
     "AsyncJob",
     "AutoIds",
@@ -141,6 +143,7 @@ __all__ = [
     "JobStates",
     "Lane",
     "Master",
+    "Option",
     "OptionCompiler",
     "Pending",
     "PostponedError",
@@ -153,6 +156,7 @@ __all__ = [
     "RowOptions",
     "RunCalls",
     "SchedulerCalls",
+    "Settings",
     "advance_clock",
     "before_joining_threads",
     "check_batch_id",

@@ -291,7 +291,7 @@ def test_a_trip_is_short_and_each_place_leads_to_the_next(trip: str, most: int) 
     """In docs/job-lifecycle.md. A name stands in a file before it: that of a function, or the constant of a script."""
     page = (ROOT / "docs/job-lifecycle.md").read_text()
     section = page.partition(f"### The trip of a{'n' * (trip == 'add')} {trip}\n")[2].partition("\n##")[0]
-    places = re.findall(r"^\d+\. `(.+)`$", section, re.MULTILINE)
+    places = re.findall(r"^\d+\. `(.+?)` \w", section, re.MULTILINE)
     assert 10 < len(places) <= most
     seen = ""
     for place in places:

@@ -58,7 +58,7 @@ class sleep:  # noqa: N801 - used like `asyncio.sleep`
 
 
 class maybe_await:  # noqa: N801 - reads as a verb: `await maybe_await(strategy(...))`
-    """Returns what a function of the user returned, and awaits it before if it is awaitable."""
+    """Returns what a function of the user returned, inside an operation, and awaits it before if it is awaitable."""
 
     __slots__ = ("_given",)
 
@@ -96,10 +96,14 @@ class Async:
 class operation(Generic[P, T]):  # noqa: N801 - a decorator
     """Marks a method that blocks or is awaited, as its class decides.
 
+    Inside another operation its ``steps`` are awaited: ``await QueueAdding.add.steps(self, "render", data)``.
+
     `Blocking` and `Async` replace it by a function; `__get__` is for type checkers.
     """
 
     def __init__(self, steps: Callable[Concatenate[Any, P], _Steps[T]]) -> None:
+        if not inspect.iscoroutinefunction(steps):
+            raise TypeError(f"@operation is for `async def`, which {getattr(steps, '__name__', steps)!r} is not")
         self.steps: Callable[..., _Steps[T]] = steps
         self.__doc__ = steps.__doc__
 
@@ -154,7 +158,12 @@ def _as_async(steps: Callable[..., _Steps[T]]) -> Callable[..., Coroutine[Any, A
 
 
 def options_by_name(function: Callable[P, T]) -> Callable[P, T]:
-    """Show the options of a function by name, and explain the mistake if they are given by position or a wrong name."""
+    """Show the options of a function by name, and explain the mistake if they are given by position or a wrong name.
+
+    An `operation` does both already.
+    """
+    if isinstance(function, operation):
+        raise TypeError("@operation explains mistakes itself: leave @options_by_name out")
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:

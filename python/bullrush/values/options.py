@@ -54,13 +54,29 @@ _DECLARED: Final[dict[type, dict[str, Option]]] = {}
 
 
 def declare_options(options: T) -> T:
-    """Read the lines of a TypedDict of options, and add what they mean to its docstring; a decorator."""
+    """Read the lines of a TypedDict of options, and add what they mean to its docstring; a decorator.
+
+    A line has a name, a type and an `Option`; all options can be left out, so the class is ``total=False``.
+
+    Raises:
+        TypeError: a line has no `Option`.
+    """
     hints = get_type_hints(options, include_extras=True)
-    _DECLARED[options] = declared = {name: hints[name].__metadata__[0] for name in options.__annotations__}
+    _DECLARED[options] = declared = {name: _option(options, name, hints[name]) for name in options.__annotations__}
     meanings = (textwrap.fill(f"{name}: {option.doc}", 112) for name, option in declared.items())
     attributes = textwrap.indent("\n".join(text.replace("\n", "\n    ") for text in meanings), "    ")
     options.__doc__ = f"{inspect.cleandoc(options.__doc__ or '')}\n\nAttributes:\n{attributes}\n"
     return options
+
+
+def _option(options: type, name: str, hint: Any) -> Option:
+    found = next((item for item in getattr(hint, "__metadata__", ()) if isinstance(item, Option)), None)
+    if found is None:
+        raise TypeError(
+            f"{options.__name__}.{name} says nothing of its check: write"
+            f' `{name}: Annotated[int, Option(checks.whole, default=1, doc="what it does")]`'
+        )
+    return found
 
 
 def declared(options: type) -> Mapping[str, Option]:
@@ -85,6 +101,8 @@ def checked_options(options: type, given: Mapping[str, object], owner: str) -> S
         UnknownOptionError: an option does not exist.
         InvalidOptionError: an option has a value that cannot be used.
     """
+    if options not in _DECLARED:
+        raise TypeError(f"{options.__name__} is no class of options: put @declare_options above it")
     known = _DECLARED[options]
     check_known(given, known, owner)
     settings = Settings(**{name: option.default for name, option in known.items()})

@@ -137,6 +137,21 @@ def test_a_worker_whose_processes_hang_while_they_start_can_be_closed(
     wait_until(lambda: set(threading.enumerate()) <= threads, "and all threads")
 
 
+def test_a_job_that_a_process_did_not_take_before_it_died_runs_in_the_next_one(queue: Queue, redis_url: str) -> None:
+    """The system may kill an idle process just when its job comes. It is stopped here, so that it cannot take it."""
+    with Worker(queue.name, gated_handlers.run, url=redis_url, isolation="process", autorun=True) as worker:
+        pid = queue.add("first").wait_until_finished(timeout=60_000)
+        os.kill(pid, signal.SIGSTOP)
+        taken = threading.Event()
+        worker.on("active", lambda job: taken.set())
+        job = queue.add("second")
+        assert taken.wait(60)
+        os.kill(pid, signal.SIGKILL)
+        assert job.wait_until_finished(timeout=60_000) != pid
+    stored = queue.get_job(job.id)
+    assert stored is not None and stored.attempts_started == 1
+
+
 def test_a_job_that_is_cancelled_while_its_process_starts_does_not_run(
     queue: Queue, redis: Redis, starting: Callable, gate: Path
 ) -> None:

@@ -27,6 +27,9 @@ from bullrush.worker.processor import results_per_job
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
+#: The message that jobs have arrived, before their handler starts.
+TAKEN: Final = "taken"
+
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -101,7 +104,9 @@ def main(pipe: Connection, setup: ProcessSetup) -> None:
             return
         pipe.send(None)
         while True:
-            results = call(pipe.recv())
+            jobs = pipe.recv()
+            pipe.send(TAKEN)  # from here on a death of this process is that of their handler
+            results = call(jobs)
             if os.getpid() != pid:  # a fork that the handler made: the pipe is not its own
                 os._exit(0)
             pipe.send(results)

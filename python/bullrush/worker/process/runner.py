@@ -19,7 +19,7 @@ from bullrush.errors import InvalidOptionError, JobCancelledError, WorkerProcess
 from bullrush.job.failure import STACK_ATTRIBUTE
 from bullrush.job.job import JobCalls
 from bullrush.worker.logs import LOG
-from bullrush.worker.process.child import JobRunResult, ProcessSetup, Raised, SentJob, main
+from bullrush.worker.process.child import TAKEN, JobRunResult, ProcessSetup, Raised, SentJob, main
 from bullrush.worker.processor import NotStartedError
 from bullrush.worker.running.threads import ThreadRunner
 
@@ -134,13 +134,7 @@ class HandlerProcess:
         with self._lock:
             self._running = {(job.id, job.token) for job in jobs if not job.cancelled}
         try:
-            self.start_again()
-            if self._load_error is not None:
-                raise WorkerProcessError(f"The handler cannot be loaded in its process: {self._load_error}")
-            with self._lock:
-                if not self._running:
-                    raise JobCancelledError("the worker no longer holds the job")
-            self._pipe.send([_sent(job) for job in jobs])
+            self._give(jobs)
             while isinstance(received := self._receive(), tuple):
                 self._report_progress(jobs, *received)
             return [_value(ran, job) for ran, job in zip(received, jobs, strict=True)]
@@ -155,6 +149,27 @@ class HandlerProcess:
             with self._lock:
                 self._running = set()
         return [JobCancelledError(job.cancel_reason) if job.cancel_reason else crash for job in jobs]
+
+    def _give(self, jobs: list[JobCalls]) -> None:
+        """Send jobs to the process; if it dies before it takes them, as an idle one may, to the next one."""
+        try:
+            self._send(jobs)
+        except (EOFError, OSError):
+            if self._closing.is_set():
+                raise NotStartedError("A handler process ended before it took its jobs") from None
+            self.end()
+            self._send(jobs)
+
+    def _send(self, jobs: list[JobCalls]) -> None:
+        self.start_again()
+        if self._load_error is not None:
+            raise WorkerProcessError(f"The handler cannot be loaded in its process: {self._load_error}")
+        with self._lock:
+            if not self._running:
+                raise JobCancelledError("the worker no longer holds the job")
+        self._pipe.send([_sent(job) for job in jobs])
+        if self._receive() != TAKEN:
+            raise EOFError
 
     def _report_progress(
         self, jobs: list[JobCalls], job_id: str, token: str | None, changes: Changes, progress: JSON
