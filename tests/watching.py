@@ -14,14 +14,21 @@ def commands_about(name: str, redis: Redis) -> Iterator[Callable[[], list[str]]]
 
     The commands that a script calls are not among them.
     """
-    found: list[str] = []
+    with calls_about(name, redis) as calls:
+        yield lambda: [call[0].upper() for call in calls()]
 
-    def until_now() -> list[str]:
+
+@contextmanager
+def calls_about(name: str, redis: Redis) -> Iterator[Callable[[], list[list[str]]]]:
+    """As `commands_about`, each command with its arguments: those of scripts that have spaces are cut there."""
+    found: list[list[str]] = []
+
+    def until_now() -> list[list[str]]:
         mark = uuid.uuid4().hex
         redis.echo(mark)
         while mark not in (seen := monitor.next_command())["command"]:
             if seen["client_type"] != "lua" and name in seen["command"]:
-                found.append(seen["command"].split(maxsplit=1)[0].upper())
+                found.append(seen["command"].split())
         return found
 
     with redis.monitor() as monitor:

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::task::AbortHandle;
 
 use super::scan_rest::ScanRest;
+use crate::clock::now_ms;
 use crate::error::Error;
 use crate::error_once::ErrorOnce;
 use crate::worker::fetch::{FetchHint, Room, SentFetch, Share};
@@ -14,6 +15,8 @@ use crate::worker::lanes::Lane;
 
 /// The longest time for which a queue is left out that Redis refuses.
 const LONGEST_REFUSAL: Duration = Duration::from_secs(60);
+/// How long a wait for other queues may last while this one is full.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 pub struct LaneState {
     pub lane: Arc<Lane>,
@@ -76,6 +79,14 @@ impl LaneState {
     /// Whether the worker may take further jobs here, not only for slots that become free.
     pub fn may_grow(&self) -> bool {
         self.is_open() && !self.share.is_offering(Instant::now())
+    }
+
+    /// When further jobs may be taken here, if not now. If only the end of a job decides that: when to look again.
+    pub fn opens_at(&self, now: Instant) -> Option<Instant> {
+        let limited = self.lane.limited_for(now_ms()).map(|left| now + left);
+        let known = [limited, self.refused_until(), self.rest.until(), self.share.offer_ends(now)];
+        let known = known.into_iter().flatten().max();
+        known.or_else(|| (self.lane.is_served() && !self.may_grow()).then(|| now + LOOK_AGAIN))
     }
 
     /// So many jobs are about to leave.

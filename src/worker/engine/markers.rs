@@ -146,9 +146,8 @@ impl Engine {
         lanes.truncate(most);
         timeout = part_ends.map_or(timeout, |rest| timeout.min(rest));
         lanes.sort_by_key(|lane| lane.tier);
-        // Then the marker of a queue that is not scanned now, or that offers a slot, is waited for again.
-        let ends = |state: &LaneState| [state.rest.until(), state.share.offer_ends(now)];
-        if let Some(end) = self.lanes.states.iter().flat_map(ends).flatten().min() {
+        // Then the marker of a queue that is left out of this wait is waited for again.
+        if let Some(end) = self.lanes.states.iter().filter_map(|state| state.opens_at(now)).min() {
             timeout = timeout.min(end.saturating_duration_since(Instant::now()).max(SHORTEST_WAIT));
         }
         (!lanes.is_empty()).then_some(Watch { lanes, timeout })

@@ -5,12 +5,13 @@ import threading
 from functools import partial
 from typing import Any
 
+import pytest
 from redis import Redis
 
 from bullrush import Job, Queue, RateLimitError, Worker, aio
 from bullrush.worker.lanes.lane import Lane
 from tests.waiting import wait_until
-from tests.watching import commands_about, connections_for
+from tests.watching import calls_about, commands_about, connections_for
 
 NEVER = threading.Event()
 
@@ -88,6 +89,33 @@ def test_a_job_that_comes_while_the_worker_waits_starts_at_once(queues: Any, ser
             queue.add("n", {}, delay=delay)
             expected.append(queue.name)
             wait_until(lambda: done == expected, seconds=8)
+
+
+@pytest.mark.parametrize("reason", ["rate limit", "its slots are taken"])
+def test_a_wait_for_the_other_queues_ends_when_a_queue_can_be_served_again(
+    queues: Any, serve: Any, redis: Redis, reason: str
+) -> None:
+    """Otherwise a job that comes there, or its resume, would be noticed up to 2 s later."""
+    first, second = queues(2)
+    limited = reason == "rate limit"
+    let_go = threading.Event()
+
+    def handler(job: Job) -> None:
+        assert limited or let_go.wait(30)
+
+    with calls_about(second.name, redis) as calls:
+        options: Any = {"limiter": {"max": 1, "duration": 500}} if limited else {}
+        serve(handler, [Lane(first.name, concurrency=1), second], concurrency=3, **options)
+        first.add_bulk([{"name": "n"}] * 2)
+
+        def waits_without_the_first() -> list[list[str]]:
+            waits = [call for call in calls() if call[0].upper() == "BZPOPMIN"]
+            return [wait for wait in waits if first.name not in " ".join(wait)]
+
+        wait_until(waits_without_the_first)
+        let_go.set()
+        wait_until(lambda: first.get_completed_count() == 2)
+        assert {wait[-1] for wait in waits_without_the_first() if float(wait[-1]) > 0.5} == set()
 
 
 def _calls(worker: Any) -> int:

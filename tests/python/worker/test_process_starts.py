@@ -137,6 +137,25 @@ def test_a_worker_whose_processes_hang_while_they_start_can_be_closed(
     wait_until(lambda: set(threading.enumerate()) <= threads, "and all threads")
 
 
+@pytest.mark.parametrize("slots", [1, 2])
+def test_a_process_that_the_system_kills_in_its_first_start_is_started_again(
+    queue: Queue, redis_url: str, gate: Path, slots: int
+) -> None:
+    gate.touch()
+    options: Any = {"isolation": "process", "concurrency": slots, "autorun": True}
+    with Worker(queue.name, gated_handlers.run, url=redis_url, **options) as worker:
+        errors: list[BaseException] = []
+        worker.on("error", errors.append)
+        wait_until(lambda: len(multiprocessing.active_children()) == slots, "all start")
+        first, *_ = multiprocessing.active_children()
+        os.kill(first.pid or 0, signal.SIGKILL)
+        wait_until(lambda: not first.is_alive(), "one is dead")
+        gate.unlink()
+        wait_until(lambda: len(multiprocessing.active_children()) == slots, "it is replaced")
+        assert len({job.wait_until_finished(timeout=60_000) for job in queue.add_bulk([{"name": "n"}] * 20)}) <= slots
+        assert (worker.is_running(), errors) == (True, [])
+
+
 def test_a_job_that_a_process_did_not_take_before_it_died_runs_in_the_next_one(queue: Queue, redis_url: str) -> None:
     """The system may kill an idle process just when its job comes. It is stopped here, so that it cannot take it."""
     with Worker(queue.name, gated_handlers.run, url=redis_url, isolation="process", autorun=True) as worker:

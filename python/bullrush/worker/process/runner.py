@@ -102,11 +102,15 @@ class HandlerProcess:
         """Start the process for the first time.
 
         Raises:
-            WorkerProcessError: it ended before it could load the handler.
+            WorkerProcessError: it ended by itself before it could load the handler.
+            NotStartedError: the system has killed it, or starts no more processes.
         """
         try:
             self.start_again()
         except NotStartedError as error:
+            code = None if self._process is None else self._process.exitcode
+            if code is None or code < 0:
+                raise
             raise WorkerProcessError(
                 f"{error}. Handler processes import the program again: put all that adds jobs or starts workers under"
                 " `if __name__ == '__main__':`"
@@ -250,8 +254,10 @@ class HandlerProcesses:
         self._by_thread: dict[threading.Thread, HandlerProcess] = {}
         #: The worker closes: only jobs that were taken get processes.
         self._closing = threading.Event()
-        #: Whether one was ready: then the program can be started, and the others are tried again.
+        #: How many start for the first time, and whether one was ready: then the program can be started.
+        self._starting = 0
         self._ready = False
+        self._changed = threading.Condition()
 
     @contextlib.contextmanager
     def started(self) -> Iterator[None]:
@@ -267,13 +273,33 @@ class HandlerProcesses:
             child.end()
 
     def _start_first(self, child: HandlerProcess) -> None:
+        """Start a process for the first time.
+
+        One that the system killed is tried again. One that ended by itself is, too, if another one gets ready: then it
+        is not the program that cannot be started.
+        """
+        failed: WorkerProcessError | NotStartedError | None = None
+        ready = False
+        with self._changed:
+            self._starting += 1
         try:
             child.start_first()
-        except WorkerProcessError:
-            if not self._closing.is_set():
-                raise
-        else:
-            self._ready = True
+            ready = True
+        except (WorkerProcessError, NotStartedError) as error:
+            failed = error
+        finally:
+            with self._changed:
+                self._starting -= 1
+                self._ready |= ready
+                self._changed.notify_all()
+        if failed is None:
+            return
+        if isinstance(failed, WorkerProcessError):
+            with self._changed:
+                self._changed.wait_for(lambda: self._ready or not self._starting)
+            if not self._ready and not self._closing.is_set():
+                raise failed
+        self.replace_dead()
 
     def replace_dead(self) -> None:
         """Start the process of this thread again if it has died, before the next job."""
