@@ -52,6 +52,11 @@ class Process(driver.Process):
     def is_ours(self) -> bool:
         return self.kind in OURS
 
+    @property
+    def was_starting(self) -> bool:
+        """Whether it has written nothing: it could not ask for SIGTERM yet."""
+        return self.ledger.stat().st_size == 0
+
     def footprint(self) -> tuple[int, int] | None:
         """Return its numbers of descriptors and threads, None if it has ended."""
         try:

@@ -3,6 +3,7 @@
 import itertools
 import json
 import random
+import signal
 import sys
 import threading
 import time
@@ -291,6 +292,6 @@ class Round:
         code = process.code
         if code in ENDED_BY_JOBS and self.deadly & self.begun_by(process):
             self._note_ended_by_job(process.name)
-        elif code:
+        elif code and not (code == -signal.SIGTERM and process.was_starting):
             self.findings.wrong(f"{process.name} ended with {code} after SIGTERM: {process.said()}")
         return True
