@@ -137,6 +137,29 @@ def test_a_worker_whose_processes_hang_while_they_start_can_be_closed(
     wait_until(lambda: set(threading.enumerate()) <= threads, "and all threads")
 
 
+def test_jobs_of_slots_whose_processes_cannot_start_go_to_another_worker(
+    queue: Queue, redis_url: str, gate: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    doom = tmp_path / "doom"
+    monkeypatch.setenv(gated_handlers.DOOM, str(doom))
+    options: Any = {"isolation": "process", "concurrency": 2, "autorun": True}
+    with Worker(queue.name, gated_handlers.run, url=redis_url, name="out", **options) as worker:
+        errors: list[BaseException] = []
+        worker.on("error", errors.append)
+        queue.add("first").wait_until_finished(timeout=60_000)
+        doom.touch()
+        for child in multiprocessing.active_children():
+            child.kill()
+        jobs = queue.add_bulk([{"name": "n"}] * 4)
+        wait_until(lambda: len(errors) >= 2, "both slots are out")
+        with Worker(queue.name, lambda job: "other", url=redis_url, autorun=True):
+            assert [job.wait_until_finished(timeout=20_000) for job in jobs] == ["other"] * 4
+        late = queue.add("late")
+        doom.unlink()
+        assert isinstance(late.wait_until_finished(timeout=60_000), int)
+        assert worker.is_running()
+
+
 @pytest.mark.parametrize("slots", [1, 2])
 def test_a_process_that_the_system_kills_in_its_first_start_is_started_again(
     queue: Queue, redis_url: str, gate: Path, slots: int

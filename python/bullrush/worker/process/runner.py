@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from orjson import loads
 
-from bullrush.errors import InvalidOptionError, JobCancelledError, WorkerProcessError
+from bullrush.errors import ClosedError, InvalidOptionError, JobCancelledError, WorkerProcessError
 from bullrush.job.failure import STACK_ATTRIBUTE
 from bullrush.job.job import JobCalls
 from bullrush.worker.logs import LOG
 from bullrush.worker.process.child import TAKEN, JobRunResult, ProcessSetup, Raised, SentJob, main
 from bullrush.worker.processor import NotStartedError
+from bullrush.worker.running.runner import give_back, nothing
 from bullrush.worker.running.threads import ThreadRunner
 
 if TYPE_CHECKING:
@@ -258,25 +259,27 @@ class HandlerProcesses:
         self._starting = 0
         self._ready = False
         self._changed = threading.Condition()
+        self._out: set[threading.Thread] = set()
+        #: Called by a thread whose slot can run no jobs any more, or can again.
+        self.on_change: Callable[[], None] = nothing
 
     @contextlib.contextmanager
     def started(self) -> Iterator[None]:
         """Keep a process for this thread inside the block."""
         child = self._by_thread[threading.current_thread()] = HandlerProcess(self._setup, self._source, self._closing)
         try:
-            if self._ready:
+            if self._ready or (not self._closing.is_set() and not self._start_first(child)):
                 self.replace_dead()
-            elif not self._closing.is_set():
-                self._start_first(child)
             yield
         finally:
             child.end()
 
-    def _start_first(self, child: HandlerProcess) -> None:
-        """Start a process for the first time.
+    def _start_first(self, child: HandlerProcess) -> bool:
+        """Start a process for the first time. Return whether it is ready.
 
-        One that the system killed is tried again. One that ended by itself is, too, if another one gets ready: then it
-        is not the program that cannot be started.
+        Raises:
+            WorkerProcessError: it ended by itself, and so did all others: the program cannot be started. One that the
+                system has killed can be tried again.
         """
         failed: WorkerProcessError | NotStartedError | None = None
         ready = False
@@ -292,28 +295,42 @@ class HandlerProcesses:
                 self._starting -= 1
                 self._ready |= ready
                 self._changed.notify_all()
-        if failed is None:
-            return
         if isinstance(failed, WorkerProcessError):
             with self._changed:
                 self._changed.wait_for(lambda: self._ready or not self._starting)
             if not self._ready and not self._closing.is_set():
                 raise failed
-        self.replace_dead()
+        return ready
 
     def replace_dead(self) -> None:
-        """Start the process of this thread again if it has died, before the next job."""
-        if self._closing.is_set():
-            return
+        """Start the process of this thread again if it has died, before the next job.
+
+        As long as it cannot start, its slot is out, and the core fetches no jobs for it.
+        """
+        thread = threading.current_thread()
         try:
-            self._by_thread[threading.current_thread()].start_again()
-        except NotStartedError as error:
-            # The next job tries it again, and goes back to the queue if it fails. The other slots work on.
-            if not self._closing.is_set():
-                report = WorkerProcessError(f"{error}. Its slot runs no jobs until it starts; next try in 1 s")
-                LOG.error("%r: %s", self._source, report)
-                self._source.emit("error", report)
-            self._closing.wait(_RESTART_SECONDS)
+            while not self._closing.is_set():
+                try:
+                    self._by_thread[thread].start_again()
+                    break
+                except NotStartedError as error:
+                    if self._closing.is_set():
+                        break
+                    self._out.add(thread)
+                    self.on_change()
+                    report = WorkerProcessError(f"{error}. Its slot runs no jobs until it starts; next try in 1 s")
+                    LOG.error("%r: %s", self._source, report)
+                    self._source.emit("error", report)
+                self._closing.wait(_RESTART_SECONDS)
+        finally:
+            if thread in self._out:
+                self._out.discard(thread)
+                self.on_change()
+
+    @property
+    def out(self) -> int:
+        """How many slots cannot run jobs, since their processes cannot start."""
+        return len(self._out)
 
     def run_one(self, job: JobCalls) -> JSON:
         """Run a job in the process of this thread."""
@@ -360,6 +377,20 @@ class ProcessRunner(ThreadRunner):
         super().__init__(core, self._process_safely, slots, batch_size, name)
         self._process_here = process
         self._children = children
+        children.on_change = self._set_concurrency
+
+    def resize(self, slots: int) -> None:
+        """Start missing threads, each with a process."""
+        self._slots = slots
+        super().resize(slots)
+
+    def _set_concurrency(self) -> None:
+        out = self._children.out
+        with contextlib.suppress(ClosedError):
+            self._core.set_concurrency(max(0, self._slots - out) * self._batch_size)
+            # A job that was on its way to a slot which is out goes back. Slots that are free have taken theirs.
+            if out and (late := self._core.take(self._batch_size, 0)):
+                give_back(self._core, late)
 
     def _process_safely(self, records: list[JobRecord]) -> BaseException | None:
         end = self._process_here(records)
