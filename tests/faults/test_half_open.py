@@ -63,6 +63,22 @@ def test_an_idle_worker_finds_the_job_whose_fetch_got_lost_on_a_half_open_connec
     assert ledger.begun == [job.id]
 
 
+def test_a_closing_worker_gives_back_the_jobs_of_a_fetch_on_a_connection_that_went_silent(
+    queue, own_redis, proxy, work, ledger
+):
+    """A plain wait for the reply ends after a second, long before anybody notices that the connection is silent."""
+    worker = work(drain_delay=60_000)
+    wait_until(lambda: is_connected(own_redis), "it waits")
+    held = proxy.hold_request("move_to_active")
+    job = queue.add("quick")
+    assert held.held.wait(10)
+    closing = threading.Thread(target=worker.close)
+    closing.start()
+    held.deliver()
+    closing.join()
+    assert (job.get_state(), ledger.begun) == ("waiting", [])
+
+
 @pytest.mark.parametrize("cause", ["half open", "clock set back"])
 def test_a_wait_for_jobs_that_never_ends_is_given_up_whatever_the_drain_delay(
     queue, own_redis, proxy, work, ledger, cause

@@ -12,6 +12,9 @@ use crate::worker::limits;
 
 /// How often the engine checks whether the outcomes in flight can still be accepted.
 const EXPIRY_CHECK: Duration = Duration::from_millis(500);
+/// How long an engine that ends looks for the jobs of a fetch whose reply got lost: longer than it takes to notice that
+/// a connection is half open.
+const RECOVERY: Duration = Duration::from_secs(8);
 
 impl Engine {
     /// Stop taking jobs while the worker is paused.
@@ -63,16 +66,7 @@ impl Engine {
         }
         self.end.owe_wake_up();
         self.stop_waiting().await;
-        let lost = self.lanes.states.iter_mut().flat_map(|state| std::mem::take(&mut state.lost_replies));
-        for sent in lost.chain(self.fetching.late.take()).collect::<Vec<_>>() {
-            if tokio::time::timeout(MAX_WAIT, self.recover(sent.clone())).await.is_err() {
-                self.lanes.states[sent.request.lane.position].lost_replies.push(sent);
-            }
-        }
-        if self.lanes.states.iter().any(|state| !state.lost_replies.is_empty()) {
-            let text = "the reply to a fetch got lost: its jobs, if any, run again when their locks expire";
-            self.state.error(text.to_owned());
-        }
+        self.recover_lost().await;
         self.state.give_back_unstarted();
         self.state.ready_queue.close();
         loop {
@@ -101,6 +95,26 @@ impl Engine {
                 () = self.state.wake.notified() => {}
                 () = tokio::time::sleep(CLAIM_CHECK), if self.state.ready_queue.has_claims() => {}
             }
+        }
+    }
+
+    /// Find the jobs of fetches whose replies got lost, so that they are given back.
+    async fn recover_lost(&mut self) {
+        let until = Instant::now() + RECOVERY;
+        let mut lost = self.fetching.late.take();
+        loop {
+            lost.extend(self.lanes.states.iter_mut().flat_map(|state| std::mem::take(&mut state.lost_replies)));
+            if lost.is_empty() {
+                return;
+            }
+            for sent in std::mem::take(&mut lost) {
+                let time = until.saturating_duration_since(Instant::now());
+                if tokio::time::timeout(time, self.recover(sent)).await.is_err() {
+                    let text = "the reply to a fetch got lost: its jobs, if any, run again when their locks expire";
+                    return self.state.error(text.to_owned());
+                }
+            }
+            tokio::time::sleep(EXPIRY_CHECK / 10).await;
         }
     }
 
