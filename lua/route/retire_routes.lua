@@ -1,10 +1,11 @@
 -- Retires routes that nobody uses: their places in the registry are free, and workers close their lanes. Such a route
 -- has no unfinished job, no parent that waits, no scheduler, no pause, no limit and no fallback; for ten minutes no
 -- producer has registered it, and it has had no event. A retired route keeps its finished jobs. Without any, its keys
--- go, and `stalled-check` follows after 5 s.
+-- go.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    most (how many routes at most), slug ('' = any; else this route alone, which was removed just now: however
---         young it is, also with a fallback), now (ms; '' or none = the time of the server)
+-- young it is, also
+--         with a fallback), now (ms; '' or none = the time of the server)
 -- Returns how many routes have retired
 -- Events  none
 local call = redis.call
@@ -70,8 +71,6 @@ end
 for _, slug in ipairs(retiring) do
   if is_empty(Q .. slug .. ':') then
     remove_route_keys(Q .. slug .. ':') -- first: if the next step fails, they are made again by who uses the route
-    -- Workers notice it within 2 s. A stalled check meanwhile would write to `meta` again.
-    call('SET', Q .. slug .. ':stalled-check', time, 'PX', '5000')
   end
 end
 -- First into the list of retired routes: in one of the two each name is always found.

@@ -87,17 +87,7 @@ def test_finished_jobs_stay_and_without_any_the_keys_go_but_for_the_counter(rout
     before = {slug: dump(routes.of(slug)) for slug in finished}
     assert routes.retire() == 3
     assert {slug: dump(routes.of(slug)) for slug in finished} == before
-    assert client.delete(routes.key("stalled-check")) == 1
     assert dump(routes.of()) == {"id": "7"}, "an id of a job must not come again if the route does"
-
-
-def test_a_worker_that_has_not_noticed_yet_makes_no_key_again(routes, client, run):
-    routes.register()
-    client.hset(routes.key("meta"), "version", "bullmq:5")
-    assert routes.retire() == 1
-    assert run("lock/move_stalled_jobs_to_wait", routes.of(), NOW, 1, 1_000, 100, 0) == [0]
-    assert client.keys(routes.key("*")) == [routes.key("stalled-check")]
-    assert 0 < client.pttl(routes.key("stalled-check")) <= 5_000
 
 
 def test_a_route_that_an_older_version_has_registered_gets_its_ten_minutes(routes, client):
