@@ -1,9 +1,9 @@
 //! How much of a queue's global concurrency and rate limit a worker takes, and what it leaves to other workers.
 //!
-//! Of a global concurrency: a finish call takes the next jobs for the slots that it frees. So a worker could keep all slots of a queue for as
-//! long as jobs wait. Therefore a worker that holds several slots of a full queue offers one from time to time: its
-//! call fetches one job fewer than it frees and leaves the marker, which wakes a worker that waits. If nobody takes the
-//! slot, the worker takes it itself again.
+//! Of a global concurrency: a finish call takes the next jobs for the slots that it frees. So a worker could keep all
+//! slots of a queue for as long as jobs wait. Therefore a worker that holds several slots of a full queue offers one
+//! from time to time: its call fetches one job fewer than it frees and leaves the marker, which wakes a worker that
+//! waits. If nobody takes the slot, the worker takes it itself again.
 //!
 //! Of a rate limit: a worker of BullMQ takes one job per call, and each call takes longer there than here. So a call
 //! takes a small part of what the limit allows at most, and in some windows others fetch first.
