@@ -89,8 +89,8 @@ impl Manual {
         self.connected.store(false, Ordering::Relaxed);
     }
 
-    /// End pending waits and close the blocking connection. A job that ended by hand may have left the place of a global
-    /// concurrency: unless it hurries, the worker wakes another one for it.
+    /// End pending waits and close the blocking connection. A job that ended by hand may have left the place of a
+    /// global concurrency: unless it hurries, the worker wakes another one for it.
     pub async fn close(&self, hurries: bool) {
         self.closed.send_replace(true);
         self.blocking.lock().await.close();
