@@ -12,6 +12,7 @@ use crate::error_once::ErrorOnce;
 use crate::worker::fetch::{FetchHint, Room, SentFetch, Share};
 use crate::worker::finish::Finisher;
 use crate::worker::lanes::Lane;
+use crate::worker::options::WorkerOptions;
 
 /// The longest time for which a queue is left out that Redis refuses.
 const LONGEST_REFUSAL: Duration = Duration::from_secs(60);
@@ -43,11 +44,11 @@ pub struct LaneState {
 }
 
 impl LaneState {
-    pub fn new(lane: Arc<Lane>, finisher: Finisher, refusal: Duration) -> Self {
+    pub fn new(lane: Arc<Lane>, finisher: Finisher, options: &WorkerOptions) -> Self {
         Self {
             lane,
             hint: FetchHint::default(),
-            share: Share::default(),
+            share: Share::new(options.limiter),
             finisher: Arc::new(finisher),
             lost_replies: Vec::new(),
             in_hand: 0,
@@ -58,7 +59,7 @@ impl LaneState {
             timers: None,
             errors: ErrorOnce::default(),
             refused_until: None,
-            next_refusal: refusal,
+            next_refusal: options.run_retry_delay,
         }
     }
 

@@ -32,7 +32,7 @@ impl Engine {
                 continue;
             }
             let finisher = Finisher { link: self.link.clone(), lane: lane.clone(), state: self.state.clone() };
-            let opened = LaneState::new(lane, finisher, self.state.options.run_retry_delay);
+            let opened = LaneState::new(lane, finisher, &self.state.options);
             match known {
                 Some(closed) => *closed = opened,
                 None => self.lanes.states.push(opened),

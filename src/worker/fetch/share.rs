@@ -11,6 +11,7 @@
 use std::time::{Duration, Instant};
 
 use crate::scripts::fetch::Fetched;
+use crate::worker::options::Limiter;
 
 /// A worker offers a slot at most this often; one that holds less than half of the slots more seldom, in proportion, so
 /// that the shares of workers become equal.
@@ -46,6 +47,12 @@ impl Default for Share {
 }
 
 impl Share {
+    /// What is known before the first reply: the limit of the worker itself.
+    pub fn new(limiter: Option<Limiter>) -> Self {
+        let rate_limit = limiter.map(|limiter| usize::try_from(limiter.max).unwrap_or(usize::MAX));
+        Share { rate_limit, ..Share::default() }
+    }
+
     /// Whether the queue was at its global concurrency after the last call.
     pub fn is_full(&self) -> bool {
         self.limit.is_some()
