@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from .spawn import spawn
 
@@ -23,10 +23,11 @@ class Process:
 
     Attributes:
         suspended: it was stopped and does not go on yet.
+        hung: it did not end when it was asked to, and was killed.
     """
 
     def __init__(self, command: list[str], log: Path, **how: Any) -> None:
-        self.name, self.log, self.suspended = log.stem, log, False
+        self.name, self.log, self.suspended, self.hung = log.stem, log, False, False
         self._prints_stacks = command[0] == sys.executable
         with open(log, "wb") as output:
             self._process = spawn(command, stdout=output, stderr=output, **how)
@@ -82,18 +83,22 @@ class Process:
             time.sleep(0.5)
 
 
-def end(processes: Sequence[Process], seconds: float) -> list[str]:
-    """Ask processes to end, all at once; return what is wrong with how they did. None is left."""
+AnyProcess = TypeVar("AnyProcess", bound=Process)
+
+
+def end(processes: Sequence[AnyProcess], seconds: float) -> dict[AnyProcess, str]:
+    """Ask processes to end, all at once; return what is wrong with how some did. None is left."""
     for process in processes:
         process.go_on()
         process.terminate()
-    wrong = []
+    wrong = {}
     for process in processes:
         try:
             if code := process.wait(seconds):
-                wrong.append(f"{process.name} ended with {code}: {process.said(1500)}")
+                wrong[process] = f"{process.name} ended with {code}: {process.said(1500)}"
         except subprocess.TimeoutExpired:
+            process.hung = True
             process.print_stacks()
-            wrong.append(f"{process.name} did not end in {seconds} s: {process.said()}")
+            wrong[process] = f"{process.name} did not end in {seconds} s: {process.said()}"
             process.kill()
     return wrong

@@ -4,11 +4,17 @@ A right history is silent.
 """
 
 import itertools
+import os
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from tests.waiting import wait_until
+
+from .suite import processes
+from .suite.clock import Clock
 from .suite.faults import FAULTS
 from .suite.flatness import flatness
 from .suite.happened import Happened
@@ -16,8 +22,10 @@ from .suite.history import History, Run, Stored
 from .suite.invariants import Findings, check
 from .suite.paragraphs import wrapped
 from .suite.plan import RoundPlan
+from .suite.processes import Process, Processes
 from .suite.report import PAGE, load_soak, page, unseen
 from .suite.results import add, load, of_round, share
+from .suite.round import Round
 
 
 def right() -> History:
@@ -166,6 +174,38 @@ def test_an_old_master_may_lose_the_adds_of_others_for_longer_than_ours_since_on
     assert found(history, moved).lost == 1 and not found(history, moved).violations
     history.acknowledged["p1-20"] = 12.5, "p2-aio"
     assert found(history, moved).violations
+
+
+def process_of(kind: str, program: str, folder: Path) -> Process:
+    (folder / "p0.ledger").touch()
+    return Process(["sh", "-c", program], kind, folder / "p0.ledger", "", Clock(folder / "clock"), dict(os.environ))
+
+
+@pytest.mark.parametrize(("kind", "violations", "counted"), [("sync", 1, 0), ("node", 0, 1)])
+def test_a_process_that_does_not_end_is_a_violation_and_one_of_node_is_counted(
+    kind, violations, counted, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(processes, "END_SECONDS", 0.1)
+    hanging = process_of(kind, "trap '' TERM; echo ready; while :; do read x; done </dev/null", tmp_path)
+    wait_until(lambda: hanging.has_said("ready"), "it ignores SIGTERM")
+    round = played(Processes(tmp_path, "q", str))
+    Round.end(round, [hanging])
+    assert Round._has_left(round, hanging)
+    assert (len(round.findings.violations), round.findings.hung_of_node) == (violations, counted)
+
+
+@pytest.mark.parametrize(("ledger", "violations"), [("", 0), ("b 1 k p0.0 1\n", 1)], ids=["starting", "working"])
+def test_only_a_process_that_is_still_starting_may_end_by_sigterm(ledger, violations, tmp_path):
+    killed = process_of("sync", "kill $$", tmp_path)
+    killed.ledger.write_text(ledger)
+    killed.wait()
+    assert Round._has_left(round := played(Processes(tmp_path, "q", str)), killed)
+    assert len(round.findings.violations) == violations
+
+
+def played(some: Processes) -> Any:
+    """Return what a round needs in order to end processes."""
+    return SimpleNamespace(findings=Findings(), processes=some, deadly=set())
 
 
 @pytest.mark.parametrize("topology", ["single", "sentinel", "cluster"])

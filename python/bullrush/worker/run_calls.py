@@ -169,8 +169,7 @@ class RunCalls(WorkerBase[JobT]):
         with self._lock:  # a run that begins now either has the new number or is seen here
             self._concurrency = checked
             if (run := self._current) is not None:
-                run.runner.resize(checked)
-                run.core.set_concurrency(checked * self._settings.batch_size)
+                run.core.set_concurrency(run.runner.resize(checked) * self._settings.batch_size)
 
     @operation
     async def pause(self, do_not_wait_active: bool = False) -> None:

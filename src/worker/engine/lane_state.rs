@@ -84,10 +84,13 @@ impl LaneState {
 
     /// When further jobs may be taken here, if not now. If only the end of a job decides that: when to look again.
     pub fn opens_at(&self, now: Instant) -> Option<Instant> {
+        if !self.lane.is_served() {
+            return None;
+        }
         let limited = self.lane.limited_for(now_ms()).map(|left| now + left);
         let known = [limited, self.refused_until(), self.rest.until(), self.share.offer_ends(now)];
         let known = known.into_iter().flatten().max();
-        known.or_else(|| (self.lane.is_served() && !self.may_grow()).then(|| now + LOOK_AGAIN))
+        known.or_else(|| (!self.may_grow()).then(|| now + LOOK_AGAIN))
     }
 
     /// So many jobs are about to leave.

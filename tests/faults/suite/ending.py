@@ -19,8 +19,7 @@ BUSY_MS = 10_000
 
 def drain(round: "Round") -> None:
     """No job comes any more; all that there are must be done in time."""
-    for wrong in round.processes.end(list(round.processes.producers)):
-        round.findings.wrong(wrong)
+    round.end(round.processes.producers)
     round.drain_began = time.monotonic()
     left: list[str] = []
 
@@ -42,8 +41,7 @@ def probe(round: "Round") -> None:
     Spark's tasks end while jobs run.
     """
     others = [process for process in round.processes.workers if process.kind in ("node", "spark")]
-    for wrong in round.processes.end(others):
-        round.findings.wrong(wrong)
+    round.end(others)
     ours = [process for process in round.processes.workers if process is not round.odd.process]
     for process in ours:
         late = process.footprint()
@@ -81,8 +79,7 @@ def end_ours(round: "Round") -> None:
     round.wait(lambda: not round.odd.undone(), 60, "the odd jobs are done")
     for process in round.leaving:
         round.processes.workers.append(process)
-    for wrong in round.processes.end(list(round.processes.workers)):
-        round.findings.wrong(wrong)
+    round.end(round.processes.workers)
 
 
 def let_node_finish(round: "Round") -> None:
@@ -94,8 +91,7 @@ def let_node_finish(round: "Round") -> None:
         60,
         "Node has finished what was left",
     )
-    for wrong in round.processes.end(list(round.processes.workers)):
-        round.findings.wrong(wrong)
+    round.end(round.processes.workers)
 
 
 def state_of(redis: "Redis[str]", queue: str, job: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from bullrush._core import QUEUE_KEYS
 from .heartbeat import Heartbeat
 from .history import History, Run, Stored
 from .jobs import LONG_MS, expected_end
-from .processes import LOCK_MS, OURS, STALLED_INTERVAL_MS
+from .processes import LOCK_MS, OURS, STALLED_INTERVAL_MS, Process
 
 if TYPE_CHECKING:
     from .happened import Happened
@@ -54,6 +54,8 @@ class Findings:
     lost: int = 0
     #: Jobs that BullMQ for Node ran and then failed, since Redis refused the call that completes them.
     failed_by_node: int = 0
+    #: Processes of BullMQ for Node that did not end after SIGTERM.
+    hung_of_node: int = 0
     #: Jobs that ran again since the machine kept their process from running.
     starved: int = 0
     #: Pairs of a fault and a job in hand at that time.
@@ -67,6 +69,13 @@ class Findings:
 
     def wrong(self, text: str) -> None:
         self.violations.append(text[:4000])
+
+    def ended(self, process: Process, wrong: str) -> None:
+        """Note what is wrong with how a process ended. BullMQ for Node may wait forever: that is only counted."""
+        if process.hung and not process.is_ours:
+            self.hung_of_node += 1
+        else:
+            self.wrong(wrong)
 
 
 def check(round: "Round", history: History) -> None:

@@ -140,8 +140,8 @@ class Processes:
             ended = [process for process in self.workers if not process.alive]
             return [(process, self.replace(process)) for process in ended]
 
-    def end(self, processes: list[Process]) -> list[str]:
-        """Ask processes to end; return what is wrong with how they did."""
+    def end(self, processes: list[Process]) -> dict[Process, str]:
+        """Ask processes to end; return what is wrong with how some did."""
         wrong = driver.end(processes, END_SECONDS)
         self.workers = [process for process in self.workers if process not in processes]
         self.producers = [process for process in self.producers if process not in processes]

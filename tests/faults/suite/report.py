@@ -8,7 +8,7 @@ from typing import Any
 from .faults import FAULTS
 from .flatness import flatness, kind
 from .paragraphs import wrapped
-from .processes import LOCK_MS, STALLED_INTERVAL_MS
+from .processes import END_SECONDS, LOCK_MS, STALLED_INTERVAL_MS
 from .results import RESULTS, ROOT, Result, load, share
 
 PAGE = ROOT / "docs" / "reliability.md"
@@ -17,7 +17,7 @@ SAMPLES = RESULTS.with_name("soak.json")
 TITLES = {"single": "One server", "sentinel": "Sentinel", "cluster": "Cluster"}
 
 #: What adds up.
-NUMBERS = ("seconds", "jobs", "runs", "repeated", "lost", "failed by Node", "starved")
+NUMBERS = ("seconds", "jobs", "runs", "repeated", "lost", "failed by Node", "hung of Node", "starved")
 
 
 def page(results: list[Result], soak: Result | None = None) -> str:
@@ -30,6 +30,8 @@ def page(results: list[Result], soak: Result | None = None) -> str:
         jobs=f"{everything['jobs']:,}",
         violations=everything["violations"],
         by_node=everything["failed by Node"],
+        end=END_SECONDS,
+        hung=everything["hung of Node"],
         starved=everything["starved"],
         lost=everything["lost"],
         hours=f"{everything['seconds'] / 3600:.1f}",

@@ -77,6 +77,7 @@ def of_round(plan: "RoundPlan", round: "Round", seconds: float) -> Result:
         "in hand": found.in_hand,
         "lost": found.lost,
         "failed by Node": found.failed_by_node,
+        "hung of Node": found.hung_of_node,
         "starved": found.starved,
         "violations": [text[:LONGEST] for text in found.violations],
         "pick-up": add_up(found.pick_ups),

@@ -228,6 +228,11 @@ class Round:
         some = [*self.processes.workers, *self.processes.producers]
         return [one.name for one in some if one is not self.odd.process and not one.followed.has_begun()]
 
+    def end(self, processes: list[Process]) -> None:
+        """Ask processes to end, and note what is wrong with how some did."""
+        for process, wrong in self.processes.end(list(processes)).items():
+            self.findings.ended(process, wrong)
+
     def wait(self, condition: Any, seconds: float, what: str = "all workers work") -> None:
         began = time.monotonic()
         deadline = began + seconds
@@ -289,6 +294,8 @@ class Round:
     def _has_left(self, process: Process) -> bool:
         if process.alive:
             return False
+        if process.hung:  # it was killed, and that is noted
+            return True
         code = process.code
         if code in ENDED_BY_JOBS and self.deadly & self.begun_by(process):
             self._note_ended_by_job(process.name)

@@ -68,13 +68,11 @@ class Soak(Round):
             self._make_faults()
             over.set()
             sampler.join()
-            for wrong in self.processes.end(list(self.processes.producers)):
-                self.findings.wrong(wrong)
+            self.end(self.processes.producers)
             self.wait(
                 lambda: not self.topology.retried(lambda redis: undone(redis, self.queue)), 90, "all jobs are done"
             )
-            for wrong in self.processes.end(list(self.processes.workers)):
-                self.findings.wrong(wrong)
+            self.end(self.processes.workers)
         except Exception as error:
             self.findings.wrong(f"the soak could not go on: {type(error).__name__}: {error}")
         finally:

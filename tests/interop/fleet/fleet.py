@@ -91,7 +91,7 @@ class Fleet:
         ended = {process.name: process.code for process in living if not process.alive}
         assert not ended, f"ended by themselves: {ended}, {self.said()}"
         wrong = end(living, 30)
-        assert not wrong, "\n".join(wrong)
+        assert not wrong, "\n".join(wrong.values())
 
     def end(self) -> None:
         """End what is left, for the end of a test."""

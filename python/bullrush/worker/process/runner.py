@@ -379,17 +379,20 @@ class ProcessRunner(ThreadRunner):
         self._children = children
         children.on_change = self._set_concurrency
 
-    def resize(self, slots: int) -> None:
-        """Start missing threads, each with a process."""
-        self._slots = slots
-        super().resize(slots)
+    def resize(self, slots: int) -> int:
+        """Start missing threads, each with a process. Return how many slots are not out."""
+        self._slots = super().resize(slots)
+        return self._slots_in
+
+    @property
+    def _slots_in(self) -> int:
+        return max(0, self._slots - self._children.out)
 
     def _set_concurrency(self) -> None:
-        out = self._children.out
         with contextlib.suppress(ClosedError):
-            self._core.set_concurrency(max(0, self._slots - out) * self._batch_size)
+            self._core.set_concurrency(self._slots_in * self._batch_size)
             # A job that was on its way to a slot which is out goes back. Slots that are free have taken theirs.
-            if out and (late := self._core.take(self._batch_size, 0)):
+            if self._children.out and (late := self._core.take(self._batch_size, 0)):
                 give_back(self._core, late)
 
     def _process_safely(self, records: list[JobRecord]) -> BaseException | None:

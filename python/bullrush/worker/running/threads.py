@@ -46,8 +46,11 @@ class ThreadRunner:
         """Start all threads."""
         self.resize(self._slots)
 
-    def resize(self, slots: int) -> None:
-        """Start missing threads. Threads beyond ``slots`` stay idle: the core gives out no more jobs than slots."""
+    def resize(self, slots: int) -> int:
+        """Start missing threads, and return ``slots``.
+
+        Threads beyond ``slots`` stay idle: the core gives out no more jobs than slots.
+        """
         with self._lock:
             while len(self._threads) < slots:
                 # Not daemons: the interpreter would stop daemon threads in the middle of a job.
@@ -62,6 +65,7 @@ class ThreadRunner:
                     self._alive -= 1
                     raise
                 self._threads.append(thread)
+        return slots
 
     def cancel(self, job_id: str, token: str) -> None:
         """Do nothing: a thread cannot be stopped. The handler sees ``job.cancelled``."""
