@@ -1,5 +1,6 @@
 -- Looks at retired routes: those come back that are in use again, also if the registry is full, since their jobs need
--- workers. Those without any job are forgotten when nothing has happened in them for eight days.
+-- workers. Those whose last job is gone lose their keys when nothing has happened in them for ten minutes, and are
+-- forgotten eight days later.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    now (ms; '' = the time of the server), the slug of each route
 -- Returns the slugs of those that have come back
@@ -9,16 +10,11 @@ local call = redis.call
 --- @include list_route
 --- @include is_in_use
 --- @include remove_route_keys
-local FORGOTTEN = 8 * 86400000
+local IDLE, FORGOTTEN = 600000, 8 * 86400000
 local P = string.sub(KEYS[1], 1, -5)
 local Q = string.sub(P, 1, -2) .. '~'
 local routes_key, seen_key, retired_key = P .. 'ext:routes', P .. 'ext:rseen', P .. 'ext:retired'
 local now = server_time(ARGV[1])
-
-local function is_over(R, since)
-  local newest = now - since >= FORGOTTEN and is_empty(R) and newest_event(R)
-  return newest and now - newest >= FORGOTTEN
-end
 
 local revived = {}
 for i = 2, #ARGV do
@@ -34,11 +30,19 @@ for i = 2, #ARGV do
     call('HSET', seen_key, slug, string.format('%.0f', now))
     call('HDEL', retired_key, slug)
     revived[#revived + 1] = slug
-  elseif is_over(R, tonumber(since)) then
-    remove_route_keys(R)
-    -- The keys that `ext:named` names live shorter than this.
-    call('DEL', R .. 'id', R .. 'ext:named')
-    call('HDEL', retired_key, slug)
+  elseif is_empty(R) then
+    local newest = newest_event(R)
+    if newest and now - math.max(newest, tonumber(since)) >= FORGOTTEN then
+      remove_route_keys(R)
+      -- The keys that `ext:named` names live shorter than this.
+      call('DEL', R .. 'id', R .. 'ext:named')
+      call('HDEL', retired_key, slug)
+    elseif newest and now - newest >= IDLE and call('EXISTS', R .. 'events', R .. 'meta') > 0 then
+      if newest > 0 then -- without its events the list alone knows since when nothing has happened
+        call('HSET', retired_key, slug, string.format('%.0f', newest) .. ' ' .. entry)
+      end
+      remove_route_keys(R)
+    end
   end
 end
 return revived

@@ -93,6 +93,34 @@ def test_a_route_with_events_of_the_last_eight_days_is_not_forgotten(retired):
     assert retired.gone == []
 
 
+def test_a_route_whose_finished_jobs_are_removed_later_loses_its_keys_too(routes, client, dump):
+    routes.register()
+    client.zadd(routes.key("completed"), {"7": 1})
+    client.set(routes.key("id"), 7)
+    assert routes.retire() == 1
+    client.delete(routes.key("completed"))
+    removed = NOW + DAY
+    routes.event(removed)
+    client.hset(routes.key("meta"), "opts.maxLenEvents", 10_000)
+    routes.revive("cap.gpu", now=removed + 10 * MINUTE - 1)
+    assert set(dump(routes.of())) == {"events", "id", "meta"}, "somebody may still read its events"
+    routes.revive("cap.gpu", now=removed + 10 * MINUTE)
+    assert dump(routes.of()) == {"id": "7"}
+    assert routes.live == [] and routes.gone == ["cap.gpu"]
+    routes.revive("cap.gpu", now=removed + 8 * DAY - 1)
+    assert routes.gone == ["cap.gpu"]
+    routes.revive("cap.gpu", now=removed + 8 * DAY)
+    assert (routes.gone, dump(routes.of())) == ([], {})
+
+
+def test_what_a_late_check_for_stalled_jobs_writes_to_a_retired_route_goes_and_delays_nothing(retired, client, dump):
+    client.hset(retired.key("meta"), "opts.maxLenEvents", 10_000)
+    retired.revive("cap.gpu", now=NOW + DAY)
+    assert dump(retired.of()) == {}
+    retired.revive("cap.gpu", now=NOW + 10 * MINUTE + 8 * DAY)
+    assert retired.gone == []
+
+
 def test_a_name_in_both_lists_and_an_entry_of_another_program_go_from_the_list_of_retired_routes(retired, client):
     retired.register("reg.eu")
     client.hset(retired.retired, mapping={"reg.eu": f"{NOW} {{}}", "odd": "text"})
