@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from types import FrameType
 from typing import Final, TypeVar
 
 T = TypeVar("T")
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+#: Seconds of one wait of the main thread; see `bullrush.cli.worker.processes.steps`.
+_WAIT: Final = 0.2
 
 
 def until_signal(call: Callable[[], T], close: Callable[[], object]) -> T:
@@ -35,6 +37,8 @@ def until_signal(call: Callable[[], T], close: Callable[[], object]) -> T:
         for number in _SIGNALS:
             signal.signal(number, closing)
         try:
+            while not wait([running], _WAIT).done:  # a signal that another thread gets does not end a longer wait
+                pass
             return running.result()
         finally:
             restore()

@@ -6,13 +6,13 @@ import argparse
 import logging
 import signal
 import time
-from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from bullrush.cli.worker.ending import ABANDONED, leave, leave_in_time
 from bullrush.cli.worker.fleet import Fleet
 from bullrush.cli.worker.monitor import Monitor
 from bullrush.cli.worker.processes.control import FORCE, STOP, ControlClient
+from bullrush.cli.worker.processes.steps import Steps
 from bullrush.cli.worker.targets import AnyWorker
 from bullrush.extending import hard_exit, merged_metrics
 
@@ -34,7 +34,7 @@ class Process:
     def __init__(
         self, workers: list[AnyWorker], options: argparse.Namespace, supervisor: ControlClient | None = None
     ) -> None:
-        self._orders: SimpleQueue[str] = SimpleQueue()
+        self._orders: Steps[str] = Steps()
         self._timeout: float | None = options.shutdown_timeout
         self._supervisor = supervisor
         self._signals = 0
@@ -81,7 +81,7 @@ class Process:
             serve(self._address, self)
         self.fleet.start()
         while not self.fleet.ended:
-            order = self._orders.get()
+            order = self._orders.next()
             if order == FORCE:
                 self._end_now()
             elif not self.closing and (order == STOP or self.fleet.code):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -115,6 +116,20 @@ def test_sigterm_lets_the_running_job_finish_and_loses_nothing(
     (folder / "go on").touch()
     assert command.ends() == 0, command.output
     assert queue.get_job_counts("wait", "active", "completed") == {"wait": 1, "active": 0, "completed": 1}
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_a_signal_that_comes_while_the_command_is_stopped_closes_it_when_it_goes_on(
+    start: Start, queue: Queue, processes: str, number: int
+) -> None:
+    queue.add_bulk([{"name": "n"}] * 20)
+    command = start("jobs:blocking", "-p", processes)
+    command.prints("works on queue", int(processes))
+    wait_until(lambda: queue.get_completed_count() == 20)
+    for sent in (signal.SIGSTOP, number, signal.SIGCONT):
+        command.process.send_signal(sent)
+    assert command.ends() == 0, command.output
 
 
 @pytest.mark.parametrize("target", ["jobs:blocking", "jobs:awaited"])

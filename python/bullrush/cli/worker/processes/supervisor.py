@@ -10,13 +10,13 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 from bullrush.cli.terminal.ending import NO_REDIS, USAGE
 from bullrush.cli.worker.ending import ABANDONED, ENDED, FAILED
 from bullrush.cli.worker.processes.child import Child
 from bullrush.cli.worker.processes.control import FORCE, STOP
+from bullrush.cli.worker.processes.steps import Steps
 from bullrush.extending import hard_exit, merged_metrics, without_gauges
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Supervisor:
         self.children = [Child(number, options) for number in range(1, options.processes + 1)]
         self._reload: Final[bool] = options.reload
         self._burst: Final[bool] = options.burst
-        self._steps: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._steps: Steps[Callable[[], None]] = Steps()
         self._running = 0
         self._ended = False
         #: Children that wait to be started again.
@@ -93,7 +93,7 @@ class Supervisor:
         for child in self.children:
             self._start(child)
         while self._running or self._due or (self._reload and not self._ended):
-            self._steps.get()()
+            self._steps.next()()
         return self.code
 
     def _start(self, child: Child) -> None:
