@@ -218,7 +218,7 @@ pub const KEYS: &[Key] = &[
         end: End::Deleted,
         content: "slug: when the route has ended, and its target",
         writer: "the worker that looks after the routes; producers, when there is no place for a new route",
-        life: "while the route has finished jobs; without any, 8 days",
+        life: "while the route has finished jobs, and 8 days more",
         ..OURS
     },
     Key {
