@@ -101,6 +101,8 @@ impl PayloadLimit {
 pub struct WorkerOptions {
     #[serde(skip)]
     pub concurrency: usize,
+    /// The most jobs of a batch; 1 without batches.
+    pub batch_size: usize,
     /// The queues to serve; empty: the one that the worker is made for. Others may be offered while it runs.
     pub lanes: Vec<LaneSpec>,
     /// What the worker has, if it takes jobs of routes.
@@ -229,6 +231,12 @@ impl WorkerOptions {
     #[must_use]
     pub fn has_lanes(&self) -> bool {
         !self.lanes.is_empty() || self.routing.is_some()
+    }
+
+    /// Whether jobs run in batches.
+    #[must_use]
+    pub fn has_batches(&self) -> bool {
+        self.batch_size > 1
     }
 
     /// When a job has stalled.

@@ -32,6 +32,10 @@ impl Engine {
             return room;
         }
         let concurrency = state.concurrency.load(Ordering::Relaxed);
+        let taken = match state.options.has_batches() {
+            true => state.in_batches() + state.ready_queue.len() + coming,
+            false => taken,
+        };
         room.slots = concurrency.saturating_sub(taken);
         if is_isolated {
             room.slots = room.slots.min(1);
@@ -43,5 +47,18 @@ impl Engine {
         let fetched = self.fetching.count + coming as u64;
         room.count = room.count.min(self.end.allows(fetched));
         room
+    }
+
+    /// Give back the jobs that came for the slot of a batch which began without them: they would wait for its end.
+    pub(super) fn return_late_for_batches(&self) {
+        let state = &self.state;
+        let taken = state.in_batches();
+        if taken > 0 {
+            let places = state.concurrency.load(Ordering::Relaxed).saturating_sub(taken);
+            let late = state.ready_queue.withdraw_beyond(places);
+            if !late.is_empty() {
+                state.give_back(late); // it wakes this loop
+            }
+        }
     }
 }

@@ -149,7 +149,8 @@ impl WorkerState {
         if self.is_held_up() || self.lifecycle.closing() != Closing::No {
             return 0;
         }
-        self.concurrency.load(Ordering::Relaxed).saturating_sub(self.stats.in_hand.load(Ordering::Relaxed))
+        let taken = self.stats.in_hand.load(Ordering::Relaxed).max(self.in_batches());
+        self.concurrency.load(Ordering::Relaxed).saturating_sub(taken)
     }
 
     pub fn emit(&self, event: Event) {

@@ -27,6 +27,8 @@ pub struct Stats {
     pub isolated: AtomicBool,
     /// Handlers that still run although their job has timed out.
     pub overdue: AtomicUsize,
+    /// Batches that were taken and whose outcomes are not all handed in.
+    pub batches: AtomicUsize,
     /// Locks that were lost, by [`Loss`].
     lost: [AtomicU64; Loss::ALL.len()],
     /// The last reply to a fetch, and the last one that brought jobs.

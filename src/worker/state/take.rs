@@ -46,7 +46,7 @@ impl WorkerState {
         loop {
             match self.ready_queue.try_take(max).filtered(|jobs| self.startable(jobs)) {
                 Taken::Jobs(jobs) if jobs.is_empty() => {}
-                taken => return taken,
+                taken => return self.counted(taken),
             }
         }
     }
@@ -55,8 +55,30 @@ impl WorkerState {
     pub fn take(&self, max: usize, wait: Duration) -> Taken {
         match self.ready_queue.take(max, wait).filtered(|jobs| self.startable(jobs)) {
             Taken::Jobs(jobs) if jobs.is_empty() => Taken::Nothing,
-            taken => taken,
+            taken => self.counted(taken),
         }
+    }
+
+    /// A batch has a slot to itself, full or not, until [`WorkerState::end_batch`].
+    fn counted(&self, taken: Taken) -> Taken {
+        if self.options.has_batches() && matches!(taken, Taken::Jobs(_)) {
+            self.stats.batches.fetch_add(1, Ordering::Relaxed);
+            self.wake.notify_one();
+        }
+        taken
+    }
+
+    /// The outcomes of a batch are handed in: its slot is free. Called once for each batch that was taken.
+    pub fn end_batch(&self) {
+        if self.options.has_batches() {
+            self.stats.batches.fetch_sub(1, Ordering::Relaxed);
+            self.wake.notify_one();
+        }
+    }
+
+    /// How many jobs the slots of running batches are for.
+    pub fn in_batches(&self) -> usize {
+        self.stats.batches.load(Ordering::Relaxed) * self.options.batch_size
     }
 
     /// Keep the jobs that may start. Jobs whose lock has expired go back: this process was suspended, and another

@@ -393,6 +393,7 @@ class ProcessRunner(ThreadRunner):
             self._core.set_concurrency(self._slots_in * self._batch_size)
             # A job that was on its way to a slot which is out goes back. Slots that are free have taken theirs.
             if self._children.out and (late := self._core.take(self._batch_size, 0)):
+                self._core.end_batch()
                 give_back(self._core, late)
 
     def _process_safely(self, records: list[JobRecord]) -> BaseException | None:
