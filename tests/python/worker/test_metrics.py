@@ -87,6 +87,13 @@ def test_pages_of_several_processes_are_added_up() -> None:
     assert without_gauges(page) == page.partition("\n# TYPE g")[0]
 
 
+@pytest.mark.parametrize("end", ["\u2028", "\u2029", "\x85", "\x0b", "\x1c", "\r"])
+def test_only_a_line_feed_ends_a_line_of_metrics(end: str) -> None:
+    page = f'# TYPE a counter\na{{queue="one{end}two 7"}} 2'
+    assert merged_metrics([page, page]) == f'# TYPE a counter\na{{queue="one{end}two 7"}} 4\n'
+    assert without_gauges(f'{page}\n# TYPE g gauge\ng{{queue="one{end}two"}} 1') == page
+
+
 def test_the_dashboard_and_the_alerts_name_only_metrics_that_exist(redis_url: str, queue: Queue) -> None:
     queue.add("n")
     worker = Worker(queue.name, lambda job: None, url=redis_url)

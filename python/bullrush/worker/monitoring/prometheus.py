@@ -112,7 +112,8 @@ def _by_metric(pages: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield each line with the name of its metric: that of the titles before it."""
     for page in pages:
         name = ""
-        for line in page.splitlines():
+        # Not splitlines(): the name of a queue may have U+2028, U+2029 or U+0085, which end no line for Prometheus.
+        for line in page.split("\n"):
             if line.startswith("#"):
                 name = line.split(" ", 3)[2]
             if line:
