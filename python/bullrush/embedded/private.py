@@ -54,9 +54,12 @@ def open_private(path: Path, flags: int) -> int:
     """
     if os.name == "nt":
         return os.open(path, flags, 0o600)
+    not_ours = f"{path} is not a file of the user {os.geteuid()}, who runs this program: remove it"
     try:
         # Without O_NONBLOCK a named pipe would wait for its other end.
         descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+    except PermissionError:
+        raise NotPrivateError(not_ours) from None
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise NotPrivateError(f"{path} is a symbolic link, which is not followed: remove it") from None
@@ -64,5 +67,5 @@ def open_private(path: Path, flags: int) -> int:
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
         os.close(descriptor)
-        raise NotPrivateError(f"{path} is not a file of the user {os.geteuid()}, who runs this program: remove it")
+        raise NotPrivateError(not_ours)
     return descriptor
