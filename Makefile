@@ -264,9 +264,10 @@ path-test: target/dist/.built $(VENV)/.dev  ## the tutorial typed into terminals
 check:  ## everything CI runs
 	@.ci/run
 
-docs: $(VENV)/.built  ## build the documentation into site/
+# Without --quiet: it also keeps warnings from ending the build.
+docs: $(VENV)/.built  ## build the documentation into site/; a warning is an error
 	@$(PIP) --group docs
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 .PHONY: rights
 rights: $(VENV)/.dev  ## write which Redis commands each role needs, from the scripts and sources

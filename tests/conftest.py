@@ -35,7 +35,7 @@ SLOW = tuple(
 @pytest.fixture(scope="session")
 def redis_url() -> Iterator[str]:
     """Return the URL of a server that only this test process uses (each pytest-xdist worker has its own)."""
-    with EmbeddedRedis(port=0) as server:
+    with EmbeddedRedis(port=0, password="") as server:
         yield server.url
 
 

@@ -63,7 +63,7 @@ class BenchServer:
 
     def __init__(self, setup: Setup) -> None:
         huge_pages = setup.huge_pages and not setup.aof
-        self._embedded = EmbeddedRedis(port=0, persistence=setup.aof, huge_pages=huge_pages)
+        self._embedded = EmbeddedRedis(port=0, password="", persistence=setup.aof, huge_pages=huge_pages)
         self.url = self._embedded.url
         self.pid = self._embedded.pid
         self.setup = setup

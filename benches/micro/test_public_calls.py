@@ -24,7 +24,7 @@ _numbers = itertools.count()
 
 @pytest.fixture(scope="session")
 def redis_url() -> Iterator[str]:
-    with EmbeddedRedis(port=0) as server:
+    with EmbeddedRedis(port=0, password="") as server:
         yield server.url
 
 

@@ -1,5 +1,6 @@
 //! Renews the locks of all held jobs, with one call per tick.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,14 @@ use crate::scripts;
 /// Locks per `extend_locks` call.
 const CHUNK: usize = 1000;
 
+/// Counts renewals, each lock for itself.
+#[derive(Default)]
+pub struct Renewals {
+    pub done: AtomicU64,
+    /// Without an answer in time, or refused as a whole: they are tried again.
+    pub failed: AtomicU64,
+}
+
 /// Renews every held lock that is older than half the renew time.
 pub struct LockExtender {
     pub link: Link,
@@ -24,6 +33,7 @@ pub struct LockExtender {
     pub lock_duration: Duration,
     pub renew_time: Duration,
     pub heartbeats: Arc<Heartbeats>,
+    pub renewals: Arc<Renewals>,
 }
 
 impl LockExtender {
@@ -55,6 +65,11 @@ impl LockExtender {
                 if !matches!(renewed, Err(Error::ConnectionLost(_) | Error::OutcomeUnknown(_))) {
                     pending = None;
                 }
+                let (count, locks) = match &renewed {
+                    Ok(refused) => (&self.renewals.done, chunk.len().saturating_sub(refused.len())),
+                    Err(_) => (&self.renewals.failed, chunk.len()),
+                };
+                count.fetch_add(locks as u64, Ordering::Relaxed);
                 match renewed {
                     Ok(refused) => {
                         errors.ends();

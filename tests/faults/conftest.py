@@ -31,14 +31,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture
 def server() -> Iterator[EmbeddedRedis]:
     """Return a server in memory that only this test uses."""
-    with EmbeddedRedis(port=0) as own:
+    with EmbeddedRedis(port=0, password="") as own:
         yield own
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[str]:
     """Return the URL of a cluster of one node, which serves all slots."""
-    own = EmbeddedRedis(port=free_port(), args=["--cluster-enabled", "yes"])
+    own = EmbeddedRedis(port=free_port(), password="", args=["--cluster-enabled", "yes"])
     with own as server, Redis.from_url(server.url) as redis:
         redis.execute_command("CLUSTER ADDSLOTS", *range(16384))
         wait_until(lambda: redis.execute_command("CLUSTER INFO")["cluster_state"] == "ok", "the cluster is up")
@@ -48,7 +48,7 @@ def cluster() -> Iterator[str]:
 @pytest.fixture
 def lasting_server(tmp_path: Path) -> Iterator[EmbeddedRedis]:
     """Return a server that writes to disk before it acknowledges: what it acknowledged survives a kill."""
-    with EmbeddedRedis(tmp_path / "data", port=0, args=["--appendfsync", "always"]) as own:
+    with EmbeddedRedis(tmp_path / "data", port=0, password="", args=["--appendfsync", "always"]) as own:
         yield own
 
 

@@ -44,7 +44,7 @@ class Replica:
 
 @pytest.fixture
 def replica(own_redis, client_of) -> Iterator[Replica]:
-    with EmbeddedRedis(port=0) as server:
+    with EmbeddedRedis(port=0, password="") as server:
         yield Replica(own_redis, client_of(server))
 
 
@@ -183,13 +183,13 @@ def test_a_server_that_can_lose_everything_is_refused(durable, lacks, server, ow
 
 
 def test_a_server_that_writes_each_time_has_nothing_to_wait_for(tmp_path, client_of):
-    with EmbeddedRedis(tmp_path / "data", port=0, args=[*AOF, "always"]) as server:
+    with EmbeddedRedis(tmp_path / "data", port=0, password="", args=[*AOF, "always"]) as server:
         assert Queue("work", url=server.url, durable=True).add("n").id == "1"
 
 
 @pytest.mark.parametrize(("name", "value"), [("appendfsync", "everysec"), ("appendonly", "no")])
 def test_a_server_that_no_longer_writes_each_time_confirms_nothing(name, value, tmp_path, client_of):
-    with EmbeddedRedis(tmp_path / "data", port=0, args=[*AOF, "always"]) as server:
+    with EmbeddedRedis(tmp_path / "data", port=0, password="", args=[*AOF, "always"]) as server:
         redis = client_of(server)
         if redis.execute_command("COMMAND INFO", "WAITAOF") not in ([None], {}):
             pytest.skip("since Redis 7.2 each add waits for the disk")
@@ -202,7 +202,7 @@ def test_a_server_that_no_longer_writes_each_time_confirms_nothing(name, value, 
 
 
 def test_the_disk_is_waited_for_where_the_server_can(tmp_path, client_of):
-    with EmbeddedRedis(tmp_path / "data", port=0, args=[*AOF, "everysec"]) as server:
+    with EmbeddedRedis(tmp_path / "data", port=0, password="", args=[*AOF, "everysec"]) as server:
         redis = client_of(server)
         queue = Queue("work", url=server.url, durable="aof", skip_metas_update=True)
         if redis.execute_command("COMMAND INFO", "WAITAOF") in ([None], {}):
@@ -223,7 +223,7 @@ def test_a_user_who_may_not_wait_learns_it_before_anything_is_written(server, ow
 
 
 def test_a_user_who_may_not_ask_how_the_file_is_written_learns_which_right_is_missing(tmp_path, client_of):
-    with EmbeddedRedis(tmp_path / "data", port=0, args=[*AOF, "always"]) as server:
+    with EmbeddedRedis(tmp_path / "data", port=0, password="", args=[*AOF, "always"]) as server:
         redis = client_of(server)
         if redis.execute_command("COMMAND INFO", "WAITAOF") not in ([None], {}):
             pytest.skip("this server can be asked to wait for its disk")

@@ -32,7 +32,7 @@ def test_a_planned_failover_in_mid_load_loses_nothing(server, own_redis, client_
             ledger.acknowledge([producer.add("brief", job_id=f"job-{number}").id])
 
     threads = [threading.Thread(target=worker.run), threading.Thread(target=produce)]
-    with EmbeddedRedis(port=0) as replica:
+    with EmbeddedRedis(port=0, password="") as replica:
         new = client_of(replica)
         for thread in threads:
             thread.start()

@@ -30,7 +30,7 @@ WRITES: dict[str, Callable[[Queue], object]] = {
 @pytest.fixture
 def new_server() -> Iterator[EmbeddedRedis]:
     """Return the server that takes over."""
-    with EmbeddedRedis(port=0) as other:
+    with EmbeddedRedis(port=0, password="") as other:
         yield other
 
 

@@ -98,7 +98,7 @@ def test_a_producer_that_waits_for_a_late_server_gets_it(url, port):
     adding.start()
     with pytest.raises(errors.ConnectionLostError):
         Queue("work", url=url, timeout=100).add("quick")
-    with EmbeddedRedis(port=port):
+    with EmbeddedRedis(port=port, password=""):
         adding.join(20)
     assert added == ["1"]
 
@@ -157,7 +157,7 @@ def test_a_worker_without_a_server_logs_it_and_works_once_there_is_one(url, port
     assert logged(caplog) == [
         f"cannot reach Redis at 127.0.0.1:{port} (Connection refused). The worker tries again until it can"
     ]
-    with EmbeddedRedis(port=port) as server:
+    with EmbeddedRedis(port=port, password="") as server:
         assert ready.wait(20)
         job = Queue("work", url=server.url).add("quick")
         wait_until(lambda: job.get_state() == "completed", "it works")

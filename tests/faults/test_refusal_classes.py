@@ -24,7 +24,10 @@ TABLE: list[tuple[str, str, str]] = re.findall(r"^\| `(\w+)` \| ([^|]+) \| ([^|]
 
 @pytest.fixture(scope="module")
 def refusing() -> Iterator[RefusingServer]:
-    with EmbeddedRedis(port=0) as redis, RefusingServer(int(redis.url.rsplit(":", 1)[1].split("/")[0])) as server:
+    with (
+        EmbeddedRedis(port=0, password="") as redis,
+        RefusingServer(int(redis.url.rsplit(":", 1)[1].split("/")[0])) as server,
+    ):
         yield server
 
 

@@ -124,7 +124,7 @@ def test_a_key_that_another_program_has_overwritten_is_reported_at_once(queue, o
 def test_a_server_without_a_command_is_reported_at_once():
     """ERR."""
     with (
-        EmbeddedRedis(port=0, args=["--rename-command", "EVALSHA", ""]) as server,
+        EmbeddedRedis(port=0, password="", args=["--rename-command", "EVALSHA", ""]) as server,
         Queue("work", url=server.url) as queue,
     ):
         with pytest.raises(errors.RedisServerError, match="unknown command") as caught:

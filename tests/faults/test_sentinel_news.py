@@ -23,7 +23,7 @@ pytestmark = pytest.mark.timeout(60)
 @pytest.fixture
 def other_server() -> Iterator[EmbeddedRedis]:
     """Return a server that is a master, too: it takes over."""
-    with EmbeddedRedis(port=0) as other:
+    with EmbeddedRedis(port=0, password="") as other:
         yield other
 
 

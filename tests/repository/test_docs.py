@@ -11,13 +11,14 @@ import subprocess
 import sys
 from pathlib import Path
 from pkgutil import resolve_name
+from types import SimpleNamespace
 
 import pytest
 from redis import Redis
 
 from bullrush import Queue
 from bullrush._core import QUEUE_KEYS
-from docs.build import keys
+from docs.build import changelog, keys
 
 # The backend for Django needs settings when it is imported.
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.python.django.shop.settings")
@@ -94,13 +95,27 @@ def test_the_home_page_and_the_readme_begin_with_the_same_short_program() -> Non
 
 def test_every_link_leads_to_a_page_and_a_heading() -> None:
     broken = []
-    for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
+    for page in [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]:
         for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", page.read_text()):
             name, _, heading = link.partition("#")
             target = page.parent / name if name else page
             if not target.is_file() or (heading and heading not in headings(target)):
                 broken.append(f"{page.name}: {link}")
     assert broken == []
+
+
+def test_the_links_of_the_changelog_lead_somewhere_on_the_site_too() -> None:
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="changelog.md"))
+    links = re.findall(r"\]\((?!https?:)([^)\s#]+)", changelog.on_page_markdown("", page=page))
+    assert links
+    assert [link for link in links if not (ROOT / "docs" / link).is_file()] == []
+
+
+def test_a_warning_ends_the_build_of_the_site() -> None:
+    recipe = subprocess.run(["make", "-n", "docs"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    (build,) = (line for line in recipe.splitlines() if "mkdocs build" in line)
+    # With --quiet mkdocs does not count warnings.
+    assert "--strict" in build and "-q" not in build
 
 
 def headings(page: Path) -> list[str]:

@@ -46,7 +46,7 @@ class Node:
         mine = [own[at] if line.startswith(self.id) else line for at, line in enumerate(lines)]
         (self.folder / "nodes.conf").write_text("\n".join([*mine, "vars currentEpoch 10 lastVoteEpoch 0", ""]))
         args = ["--cluster-enabled", "yes", "--cluster-node-timeout", str(timeout), "--repl-diskless-sync-delay", "0"]
-        self.server = EmbeddedRedis(self.folder, port=self.port, persistence=False, args=args)
+        self.server = EmbeddedRedis(self.folder, port=self.port, password="", persistence=False, args=args)
 
     @cached_property
     def redis(self) -> Redis:

@@ -37,7 +37,7 @@ class Secured:
         """Start a server with TLS at a port."""
         named = {"tls-port": port, **self.files, **{name.replace("_", "-"): value for name, value in options.items()}}
         args = [word for name, value in named.items() for word in (f"--{name}", *str(value).split(" "))]
-        return EmbeddedRedis(port=0, persistence=False, args=args)
+        return EmbeddedRedis(port=0, password="", persistence=False, args=args)
 
     @contextmanager
     def cluster(self) -> Iterator[list[int]]:

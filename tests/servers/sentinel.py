@@ -19,7 +19,7 @@ class SentinelProcess(EmbeddedRedis):
 
     def __init__(self, settings: Sequence[str]) -> None:
         self._settings = settings
-        super().__init__(port=0, persistence=False)
+        super().__init__(port=0, password="", persistence=False)
 
     def _command(self, data: Path) -> list[str]:
         # Sentinel writes what it learns into this file.
@@ -51,12 +51,12 @@ class SentinelServers:
         self._password, self._sentinel_login = password, sentinel_login
         with ExitStack() as begun:
             options = ["--repl-diskless-sync-delay", "0", "--repl-backlog-size", "32mb", *args]
-            first = begun.enter_context(EmbeddedRedis(port=0, args=options))
+            first = begun.enter_context(EmbeddedRedis(port=0, password="", args=options))
             #: All servers, whatever their role.
             self.servers = [first]
             for _ in range(2):
                 replica = [*options, "--replicaof", "127.0.0.1", str(port_of(first))]
-                self.servers.append(begun.enter_context(EmbeddedRedis(port=0, args=replica)))
+                self.servers.append(begun.enter_context(EmbeddedRedis(port=0, password="", args=replica)))
             for server in self.servers if password else ():
                 with Redis.from_url(server.url) as redis:
                     redis.config_set("masterauth", password)

@@ -106,14 +106,14 @@ def serve_tls(server: Identity, clients: Authority) -> Iterator[int]:
 
     A Redis that was built without TLS gets a relay in front of it.
     """
-    with EmbeddedRedis(port=0) as plain:
+    with EmbeddedRedis(port=0, password="") as plain:
         port = int(plain.url.rsplit(":", 1)[1].partition("/")[0])
         with TlsRelay(port, server, clients) as relay:
             files = {"cert-file": server.certificate, "key-file": server.key, "ca-cert-file": clients.certificate}
             words = [word for name, value in files.items() for word in (f"--tls-{name}", str(value))]
             try:
                 secured = EmbeddedRedis(
-                    port=0, args=[*words, "--tls-port", str(relay.port + 1), "--tls-auth-clients", "yes"]
+                    port=0, password="", args=[*words, "--tls-port", str(relay.port + 1), "--tls-auth-clients", "yes"]
                 )
             except RuntimeError:
                 yield relay.port

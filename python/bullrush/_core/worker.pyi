@@ -155,8 +155,9 @@ class CoreWorker:
         Empty unless this worker looks after the routes.
         """
     def stats(self) -> dict[str, int]:
-        """Return counts since start: completed, failed, retried, fetched, calls, scans_exhausted, stalled_skipped,
-        schedulers_repaired.
+        """Return counts since start: completed, failed, retried, fetched, calls, scans_exhausted, stalled (jobs that
+        were put back), stalled_skipped, schedulers_repaired, renewed and renewals_failed (locks), reconnects, and,
+        when it has ended, abandoned: jobs that it left unfinished.
 
         And locks that were lost: lost_by_message, lost_by_renewal, lost_by_expired, lost_by_finish.
 

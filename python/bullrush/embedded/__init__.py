@@ -1,9 +1,9 @@
 """A private Redis server that runs as long as the process that started it.
 
-The URL ``embedded://`` starts a server that keeps its data in memory. ``embedded://some/dir`` (relative) and
-``embedded:///abs/dir`` start one that keeps its data in a directory, or join the server that another process of the
-same user runs there; it stops when its last user has ended. ``?port=0`` (any free port) or ``?port=6400`` uses TCP
-instead of a unix socket.
+The URL ``embedded://`` starts a server that keeps its data in memory. ``embedded://some/dir`` (relative),
+``embedded:///abs/dir`` and ``embedded://~/dir`` (in the home) start one that keeps its data in a directory, or join the
+server that another process of the same user runs there; it stops when its last user has ended. ``?port=0`` (any free
+port) or ``?port=6400`` uses TCP with a password instead of a unix socket.
 """
 
 import logging
@@ -12,11 +12,12 @@ import threading
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from bullrush.embedded.directory import DirectoryInUseError, JoinedServer, is_left, join
+from bullrush.embedded.directory import DirectoryInUseError, JoinedServer, join
+from bullrush.embedded.left import left_directories
 from bullrush.embedded.neighbours import private_servers
 from bullrush.embedded.server import EmbeddedRedis
 
-__all__ = ["EmbeddedRedis", "is_left", "resolve"]
+__all__ = ["EmbeddedRedis", "left_directories", "resolve"]
 
 _SCHEME = "embedded"
 _log = logging.getLogger("bullrush")
@@ -37,12 +38,13 @@ def resolve(url: str) -> str:
         url: a connection URL.
 
     Returns:
-        A ``unix://`` or ``redis://`` URL, which other processes of this machine can use, too.
+        A ``unix://`` or ``redis://`` URL, which other processes of this user can use, too. That of a server on a port
+        has its password.
 
     Raises:
         ValueError: the ``embedded://`` URL has an option other than ``port``.
-        RuntimeError: no server binary was found, the server did not start, or the server of the directory listens on
-            another port.
+        RuntimeError: no server binary was found, the server did not start, that of the directory listens on another
+            port, or the directory is another user's.
     """
     parts = urlsplit(url)
     if parts.scheme != _SCHEME:
@@ -52,7 +54,8 @@ def resolve(url: str) -> str:
     if options:
         raise ValueError(f"embedded:// knows only the option 'port', got {', '.join(sorted(options))}")
     path = unquote(parts.netloc + parts.path)
-    directory = os.path.abspath(path) if path else ""
+    # No shell has replaced a ~ in the middle of a word.
+    directory = os.path.abspath(os.path.expanduser(path)) if path else ""
     key = (directory, None if port < 0 else port)
     with _lock:
         server = _servers.get(key)

@@ -4,22 +4,28 @@ The server holds a lock on ``.lock`` while it runs; this file has its pid and UR
 another process holds a shared lock on ``.users``; the supervisor takes this lock exclusively before it stops the
 server. The kernel releases both locks when a process ends, in whatever way. Windows has no such locks: there only one
 process may use a directory.
+
+Who can write to these files can lead programs to a server of their own, so each is opened as a private file.
 """
 
 import os
+import secrets
 import time
 import weakref
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
+from bullrush.embedded.private import make_private, open_private
 from bullrush.embedded.probe import wait_until_ready
+from bullrush.masking import masked
 
 if os.name != "nt":
     import fcntl
 
 USERS = ".users"
 LOCK = ".lock"
-_OWNER = ".owner"
+_PASSWORD = ".password"
 _SECONDS_TO_START = 15.0
 _SECONDS_TO_STOP = 2.0  # the server of a process that has just ended may still write
 
@@ -35,7 +41,9 @@ class DirectoryInUseError(RuntimeError):
     """Another server writes to the directory."""
 
     def __init__(self, data: Path, running: Running | None) -> None:
-        server = f"the server at {running.url} (pid {running.pid})" if running else "a server that has just started"
+        server = (
+            f"the server at {masked(running.url)} (pid {running.pid})" if running else "a server that has just started"
+        )
         super().__init__(f"{data} is in use by {server}: use that URL, or embedded://{data}, which joins it")
 
 
@@ -49,7 +57,7 @@ class JoinedServer:
         _joined.add(self)
 
     def __repr__(self) -> str:
-        return f"JoinedServer({self.url})"
+        return f"JoinedServer({masked(self.url)})"
 
     @property
     def alive(self) -> bool:
@@ -61,6 +69,25 @@ class JoinedServer:
         self._leave()
 
 
+def prepare(data: Path) -> None:
+    """Make a directory that only this user may use.
+
+    Raises:
+        NotPrivateError: it is another user's, or others may have written to it.
+    """
+    make_private(data, LOCK)
+
+
+def password(data: Path) -> str:
+    """Return the password for a port: it stays the same, so that programs find the next server of the directory."""
+    with open(open_private(data / _PASSWORD, os.O_RDWR | os.O_CREAT), "r+") as file:
+        found = file.read().strip()
+        if not found:
+            found = secrets.token_urlsafe(32)
+            file.write(found + "\n")
+        return found
+
+
 def lock(data: Path) -> list[int]:
     """Lock a directory for a new server, which inherits the descriptors.
 
@@ -70,7 +97,7 @@ def lock(data: Path) -> list[int]:
     if os.name == "nt":
         return []
     before = read(data)
-    descriptor = os.open(data / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    descriptor = open_private(data / LOCK, os.O_RDWR | os.O_CREAT)
     deadline = time.monotonic() + _SECONDS_TO_STOP
     while not _flock(descriptor, fcntl.LOCK_EX):
         running = read(data)
@@ -85,13 +112,15 @@ def lock(data: Path) -> list[int]:
 def announce(data: Path, pid: int, url: str) -> None:
     """Write the pid and the URL of the server of a locked directory."""
     if os.name != "nt":
-        (data / LOCK).write_text(f"{pid} {url}\n")
+        with open(open_private(data / LOCK, os.O_WRONLY | os.O_TRUNC), "w") as file:
+            file.write(f"{pid} {url}\n")
 
 
 def read(data: Path) -> Running | None:
     """Return the last server of a directory, which may have ended."""
     try:
-        pid, _, url = (data / LOCK).read_text().rstrip().partition(" ")
+        with open(open_private(data / LOCK, os.O_RDONLY)) as file:
+            pid, _, url = file.read().rstrip().partition(" ")
     except OSError:
         return None
     return Running(int(pid), url) if pid.isdigit() and url else None
@@ -102,11 +131,14 @@ def join(data: Path, port: int | None) -> JoinedServer | None:
 
     Raises:
         DirectoryInUseError: the server does not listen on ``port``.
+        NotPrivateError: the directory is another user's, or others may have written to it.
         RuntimeError: the server does not answer.
     """
+    if data.exists():
+        prepare(data)
     deadline = time.monotonic() + _SECONDS_TO_START
     while is_locked(data):
-        users = os.open(data / USERS, os.O_RDWR | os.O_CREAT, 0o600)
+        users = open_private(data / USERS, os.O_RDWR | os.O_CREAT)
         try:
             # With this lock the server will not be stopped. If it is being stopped, the lock is refused.
             if _flock(users, fcntl.LOCK_SH) and (running := read(data)) and _ready(data, running, port):
@@ -121,39 +153,17 @@ def join(data: Path, port: int | None) -> JoinedServer | None:
 
 def _ready(data: Path, running: Running, port: int | None) -> bool:
     """Wait until a server answers; False if it has ended."""
-    if port is not None and not running.url.startswith(f"redis://127.0.0.1:{f'{port}/' if port else ''}"):
+    listening = urlsplit(running.url).port
+    if port is not None and (listening is None or port not in {0, listening}):
         raise DirectoryInUseError(data, running)
     try:
         wait_until_ready(running.url, lambda: not is_locked(data))
     except ConnectionError as error:
         if is_locked(data):
-            raise RuntimeError(f"the server of {data} at {running.url} (pid {running.pid}): {error}") from error
+            at = f"{masked(running.url)} (pid {running.pid})"
+            raise RuntimeError(f"the server of {data} at {at}: {error}") from error
         return False
     return True
-
-
-def own(scratch: Path) -> None:
-    """Note that this process needs a directory for temporary files, also while its server is down."""
-    (scratch / _OWNER).write_text(str(os.getpid()))
-
-
-def is_left(scratch: Path) -> bool:
-    """Tell whether a directory for temporary files is of a server in memory that was killed together with its owner.
-
-    Args:
-        scratch: the directory.
-    """
-    owner = scratch / _OWNER
-    # A server that keeps its data elsewhere has its lock there, and may have other users.
-    if os.name == "nt" or not owner.exists() or not (scratch / LOCK).exists() or is_locked(scratch):
-        return False
-    try:
-        os.kill(int(owner.read_text()), 0)
-    except (ValueError, PermissionError):
-        return False  # it is just being written, or somebody else runs
-    except ProcessLookupError:
-        return True
-    return False
 
 
 def is_locked(data: Path) -> bool:
@@ -161,7 +171,7 @@ def is_locked(data: Path) -> bool:
     if os.name == "nt":
         return False
     try:
-        descriptor = os.open(data / LOCK, os.O_RDONLY)
+        descriptor = open_private(data / LOCK, os.O_RDONLY)
     except FileNotFoundError:
         return False
     try:

@@ -1,11 +1,11 @@
 """Private servers of other processes, for a hint: what is in them is not seen here."""
 
 import os
-import tempfile
 from pathlib import Path
 
 from bullrush.embedded.directory import LOCK
 from bullrush.embedded.probe import ping
+from bullrush.embedded.scratch import PREFIX, SOCKET, scratch_folder
 
 #: After so many the hint is clear, and starting must stay quick.
 _MOST = 10
@@ -22,7 +22,7 @@ def private_servers(*, beside: str) -> int:
     if not hasattr(os, "getuid"):
         return 0
     found = 0
-    for socket in Path(tempfile.gettempdir()).glob("bullrush-*/redis.sock"):
+    for socket in Path(scratch_folder()).glob(f"{PREFIX}*/{SOCKET}"):
         try:
             # The others keep their data, and so their lock, in a directory that was given.
             ours = socket.stat().st_uid == os.getuid() and (socket.parent / LOCK).exists()

@@ -3,7 +3,7 @@
 import socket
 import time
 from collections.abc import Callable
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 _START_SECONDS = 15.0
 _LOAD_SECONDS = 300.0
@@ -12,9 +12,13 @@ _LOAD_SECONDS = 300.0
 def ping(url: str) -> bytes:
     """Return the reply of a server to PING; empty if it cannot be reached. The URL is ``unix://`` or ``redis://``."""
     try:
-        with _connect(url) as connection:
+        with _connect(url) as connection, connection.makefile("rb") as replies:
+            if password := urlsplit(url).password:
+                secret = unquote(password).encode()
+                connection.sendall(b"*2\r\n$4\r\nAUTH\r\n$%d\r\n%s\r\n" % (len(secret), secret))
+                replies.readline()
             connection.sendall(b"PING\r\n")
-            return connection.recv(256).rstrip()
+            return replies.readline().rstrip()
     except OSError:
         return b""
 

@@ -2,6 +2,7 @@
 
 import os
 import random
+import secrets
 import selectors
 import shutil
 import signal
@@ -15,14 +16,18 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO
+from urllib.parse import quote
 
 from bullrush.embedded import directory as directories
 from bullrush.embedded import supervisor as program
 from bullrush.embedded.binary import find_server
+from bullrush.embedded.left import own
+from bullrush.embedded.private import open_private
 from bullrush.embedded.probe import ping, wait_until_ready
+from bullrush.embedded.scratch import PREFIX, SOCKET, fits_socket, scratch_folder
+from bullrush.masking import masked
 
 _STOP_SECONDS = 15.0
-_LONGEST_SOCKET_PATH = 100  # the kernel's limit is 104 to 108 bytes
 #: For jemalloc, as distributions and as Redis build it, and for the C library of Linux.
 _HUGE_PAGES = {
     "MALLOC_CONF": "thp:always",
@@ -40,8 +45,11 @@ class EmbeddedRedis:
     joined it.
 
     Args:
-        directory: the directory for the data (an append-only file); None keeps the data in memory.
+        directory: the directory for the data (an append-only file); None keeps the data in memory. It is for this user
+            alone: a new or empty one gets the mode 0700.
         port: None is a unix socket (or a free port where there are no unix sockets), 0 is any free port.
+        password: the password of a server on a port. None is a random one, in ``url``; that of a directory stays the
+            same, in its file ``.password``. An empty one lets every user of this machine read and change the data.
         persistence: append-only file on or off; None is on if ``directory`` is given.
         huge_pages: whether the kernel may use huge pages for the data; None is yes without persistence. They make large
             queues faster, but a rewrite of the file copies more memory.
@@ -49,7 +57,8 @@ class EmbeddedRedis:
 
     Raises:
         RuntimeError: there is no server binary, the directory is in use (the message has the pid and URL of its
-            server), or the server does not start (the message has its error).
+            server), it is another user's, or the server does not start (the message has its error).
+        ValueError: a password without a port.
     """
 
     def __init__(
@@ -57,28 +66,33 @@ class EmbeddedRedis:
         directory: str | os.PathLike[str] | None = None,
         *,
         port: int | None = None,
+        password: str | None = None,
         persistence: bool | None = None,
         huge_pages: bool | None = None,
         args: Sequence[str] = (),
     ) -> None:
         self._binary, self.version = find_server()
         self._owner = os.getpid()
-        self._scratch = tempfile.mkdtemp(prefix="bullrush-")
-        directories.own(Path(self._scratch))
+        if password and port is None:
+            raise ValueError("password needs a port: only this user can reach a server on a unix socket")
+        self._scratch = tempfile.mkdtemp(prefix=PREFIX, dir=scratch_folder())
+        own(Path(self._scratch))
         self._directory = Path(directory) if directory is not None else None
         self._persistence = persistence if persistence is not None else directory is not None
         self._huge_pages = huge_pages if huge_pages is not None else not self._persistence
         self._args = list(args)
-        self._socket: str | None = os.path.join(self._scratch, "redis.sock")
-        if port is not None or os.name == "nt" or len(os.fsencode(self._socket)) > _LONGEST_SOCKET_PATH:
-            self._socket = None
+        self._socket = os.path.join(self._scratch, SOCKET) if port is None and fits_socket(self._scratch) else None
         self._port = port or (0 if self._socket else _free_port())
-        self.url = f"unix://{self._socket}" if self._socket else f"redis://127.0.0.1:{self._port}/0"
+        self._password = password
         try:
             self._start()
         except BaseException:
             shutil.rmtree(self._scratch, ignore_errors=True)
             raise
+
+    @property
+    def _config_file(self) -> Path:
+        return Path(self._scratch, "redis.conf")
 
     def __enter__(self) -> "EmbeddedRedis":
         return self
@@ -89,7 +103,7 @@ class EmbeddedRedis:
         self.stop()
 
     def __repr__(self) -> str:
-        return f"EmbeddedRedis({self.url})"
+        return f"EmbeddedRedis({masked(self.url)})"
 
     @property
     def alive(self) -> bool:
@@ -124,16 +138,17 @@ class EmbeddedRedis:
 
     def _start(self) -> None:
         data = self._directory or Path(self._scratch)
-        data.mkdir(parents=True, exist_ok=True)
+        directories.prepare(data)
         if self.version < (7,) and (data / "appendonlydir").exists():
             raise RuntimeError(
                 f"{data} was written by Redis 7 or newer, and {self._binary} is older: it would start empty"
             )
-        log = os.path.join(self._scratch, "redis.log")
+        log = Path(self._scratch, "redis.log")
         users = str(data / directories.USERS) if self._directory else ""
         lock = directories.lock(data)
         try:
-            with open(log, "wb") as stderr:
+            self._protect(data)
+            with open(open_private(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as stderr:
                 self._supervisor = subprocess.Popen(
                     [sys.executable, "-I", "-S", program.__file__, self._scratch, users, *self._command(data)],
                     bufsize=0,
@@ -155,11 +170,21 @@ class EmbeddedRedis:
             directories.announce(data, self.pid, self.url)
             wait_until_ready(self.url, lambda: self._supervisor.poll() is not None)
         except BaseException as error:
-            output = Path(log).read_text(errors="replace").strip().splitlines()
+            output = log.read_text(errors="replace").strip().splitlines()
             self.stop()
             if isinstance(error, ConnectionError):
                 raise RuntimeError(f"{self._binary} did not start: {output[-1] if output else error}") from error
             raise
+
+    def _protect(self, data: Path) -> None:
+        """Give a server on a port its password, in a file: the arguments of a process are in the list of processes."""
+        if self._password is None and not self._socket:
+            self._password = directories.password(data) if self._directory else secrets.token_urlsafe(32)
+        login = f":{quote(self._password, safe='')}@" if self._password else ""
+        self.url = f"unix://{self._socket}" if self._socket else f"redis://{login}127.0.0.1:{self._port}/0"
+        with open(open_private(self._config_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as file:
+            if self._password:
+                file.write('requirepass "' + "".join(f"\\x{byte:02x}" for byte in self._password.encode()) + '"\n')
 
     def _command(self, data: Path) -> list[str]:
         options = {
@@ -175,7 +200,12 @@ class EmbeddedRedis:
         }
         if self._socket:
             options |= {"unixsocket": self._socket, "unixsocketperm": "700"}
-        return [self._binary, *(word for name, value in options.items() for word in (f"--{name}", value)), *self._args]
+        return [
+            self._binary,
+            str(self._config_file),
+            *(word for name, value in options.items() for word in (f"--{name}", value)),
+            *self._args,
+        ]
 
 
 def _free_port() -> int:

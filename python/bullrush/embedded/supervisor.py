@@ -22,6 +22,7 @@ _PR_SET_PDEATHSIG = 1
 
 def supervise(scratch: str, users: str, command: list[str]) -> None:
     """Start ``command``, print its pid, stop it when it has no more users, then remove ``scratch``."""
+    os.umask(0o077)  # what the server writes is for this user alone
     bind = _signal_on_death()
     # The server inherits the descriptors, so that it holds the lock on its directory exactly as long as it runs.
     server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, close_fds=False, preexec_fn=bind)
@@ -91,7 +92,7 @@ def _wait_for_users(path: str) -> None:
     """Take the lock of the users exclusively and keep it, so that no process joins a server that is being stopped."""
     import fcntl
 
-    users = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    users = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -110,7 +110,12 @@ impl CoreWorker {
         dict.set_item("fetched", stats.fetched.load(Ordering::Relaxed))?;
         dict.set_item("calls", stats.calls.load(Ordering::Relaxed))?;
         dict.set_item("scans_exhausted", stats.scans_exhausted.load(Ordering::Relaxed))?;
+        dict.set_item("stalled", stats.stalled.load(Ordering::Relaxed))?;
         dict.set_item("stalled_skipped", stats.stalled_skipped.load(Ordering::Relaxed))?;
+        dict.set_item("renewed", stats.renewals.done.load(Ordering::Relaxed))?;
+        dict.set_item("renewals_failed", stats.renewals.failed.load(Ordering::Relaxed))?;
+        dict.set_item("reconnects", stats.reconnects.load(Ordering::Relaxed))?;
+        dict.set_item("abandoned", stats.abandoned.load(Ordering::Relaxed))?;
         for how in Loss::ALL {
             dict.set_item(format!("lost_by_{}", how.name()), stats.lost_count(how))?;
         }

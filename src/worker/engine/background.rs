@@ -58,6 +58,7 @@ pub fn start_lane(
             lock_duration: options.lock_duration,
             renew_time: options.lock_renew_time,
             heartbeats: state.heartbeats.clone(),
+            renewals: state.stats.renewals.clone(),
         };
         let (reported, failed) = (state.clone(), state.clone());
         let lost = move |id: &str, token: &Arc<str>, how| reported.lock_lost(id, token, how);
@@ -93,6 +94,7 @@ pub fn start_lane(
 
 /// Tell that stalled jobs were put back, and wake workers for them.
 pub fn report_stalled(state: &WorkerState, link: &Link, keys: &Keys, ids: Vec<String>) {
+    state.stats.stalled.fetch_add(ids.len() as u64, Ordering::Relaxed);
     if let Some(hint) = state.options.wake().hint(keys, ids.len()) {
         let link = link.clone();
         tokio::spawn(async move { hint.send(&link).await });
@@ -155,6 +157,7 @@ async fn report_connection(state: Arc<WorkerState>, link: Link) {
     let mut states = link.watch();
     let (mut down, mut unsteady) = (false, false);
     let mut back: Option<Instant> = None;
+    let mut connection = link.generation();
     loop {
         // While an outage that goes on has a connection.
         let lasts = back.filter(|_| down).map(|back| back + STEADY);
@@ -170,8 +173,10 @@ async fn report_connection(state: Arc<WorkerState>, link: Link) {
             return;
         }
         let now = states.borrow_and_update().clone();
-        if let LinkState::Connected { refuses, .. } = now {
+        if let LinkState::Connected { refuses, generation } = now {
             state.is_readonly.store(refuses, Ordering::Relaxed);
+            let before = connection.replace(generation).unwrap_or(generation);
+            state.stats.reconnects.fetch_add(generation.saturating_sub(before), Ordering::Relaxed);
         }
         match now {
             LinkState::Connecting { error: Some(text), .. } => {

@@ -57,6 +57,7 @@ mod shutdown;
 mod waiting;
 mod waits;
 
+use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -101,6 +102,8 @@ pub fn start(state: Arc<WorkerState>, link: Link, blocking: BlockingLink, subscr
             state.error("the worker stopped because of an internal error".to_owned());
         }
         state.ready_queue.withdraw_all();
+        let abandoned = state.lanes.all().iter().map(|lane| lane.locks.len()).sum();
+        state.stats.abandoned.store(abandoned, Ordering::Relaxed);
         state.end();
     });
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::histogram::Histogram;
 use crate::heartbeat::Moment;
 use crate::timers::held_locks::Loss;
+use crate::timers::lock_extender::Renewals;
 use crate::timers::route_keeper::Unmatched;
 
 #[derive(Default)]
@@ -17,6 +18,13 @@ pub struct Stats {
     /// Fetch and finish calls; jobs per call show how large the batches are.
     pub calls: AtomicU64,
     pub stalled_skipped: Arc<AtomicU64>,
+    /// Jobs that this worker put back because their workers had stopped renewing their locks.
+    pub stalled: AtomicU64,
+    pub renewals: Arc<Renewals>,
+    /// How often the connection for calls was made anew.
+    pub reconnects: AtomicU64,
+    /// Jobs in hand at the end of the run, which run again when their locks have expired.
+    pub abandoned: AtomicUsize,
     pub schedulers_repaired: Arc<AtomicU64>,
     /// The jobs of routes without a worker, if this worker looks after the routes.
     pub unmatched: Unmatched,

@@ -32,7 +32,7 @@ def server(tmp_path):
     users = tmp_path / "users.acl"
     users.write_text(ACL_RULES)
     args = ["--appendfsync", "always", "--aclfile", str(users)]
-    with EmbeddedRedis(tmp_path / "data", port=0, args=args) as server:
+    with EmbeddedRedis(tmp_path / "data", port=0, password="", args=args) as server:
         yield server
 
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.node
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    with EmbeddedRedis(port=0) as server:
+    with EmbeddedRedis(port=0, password="") as server:
         yield server.url
 
 

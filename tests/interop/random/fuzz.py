@@ -60,7 +60,7 @@ class Tally:
 
 def work(play: str, mine: range, results: "Pipe[Any]") -> None:
     """Play the sequences of those numbers; report ``(counts, difference or None)`` after each."""
-    with EmbeddedRedis(port=0) as server:
+    with EmbeddedRedis(port=0, password="") as server:
         node = NodeProcess("bullmq5", server.url)
         try:
             player = PLAYERS[play](node, server.url)

@@ -18,7 +18,7 @@ from tests.waiting import wait_until
 @pytest.fixture
 def server() -> Iterator[Redis]:
     """Return a client of a server that may be full."""
-    with EmbeddedRedis(port=0) as server, Redis.from_url(server.url) as client:
+    with EmbeddedRedis(port=0, password="") as server, Redis.from_url(server.url) as client:
         client.url = server.url
         yield client
 

@@ -52,7 +52,7 @@ def test_without_a_server_the_exit_code_is_3(run: Callable, words: list[str]) ->
 
 
 def test_a_wrong_or_missing_password_is_3_and_never_shown(run: Callable) -> None:
-    with EmbeddedRedis(port=0) as server:
+    with EmbeddedRedis(port=0, password="") as server:
         place = server.url.removeprefix("redis://")
         with Redis.from_url(server.url) as client:
             client.config_set("requirepass", "s3cret")

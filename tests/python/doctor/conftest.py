@@ -55,7 +55,7 @@ def own_server(tmp_path: Path) -> Iterator[Callable[..., tuple[str, Redis]]]:
     with ExitStack() as opened:
 
         def start(**options: Any) -> tuple[str, Redis]:
-            server = opened.enter_context(EmbeddedRedis(tmp_path / "data", **{"port": 0, **options}))
+            server = opened.enter_context(EmbeddedRedis(tmp_path / "data", **{"port": 0, "password": "", **options}))
             return server.url, opened.enter_context(Redis.from_url(server.url, decode_responses=True))
 
         yield start

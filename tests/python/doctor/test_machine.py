@@ -2,6 +2,8 @@
 
 import os
 import signal
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,12 +15,15 @@ from tests.waiting import wait_until
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder for temporary files of this test alone, also for the processes that it starts."""
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr("bullrush.doctor.checks.machine.gettempdir", lambda: str(tmp_path))
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    return tmp_path
+def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder for temporary files of this test alone, also for the processes that it starts.
+
+    Its path is short enough for the path of a socket.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        monkeypatch.setenv("TMPDIR", folder)
+        monkeypatch.setattr("tempfile.tempdir", folder)
+        yield Path(folder)
 
 
 @pytest.fixture

@@ -181,7 +181,7 @@ def replicated(own_server: Callable, tmp_path: Path) -> Iterator[tuple[str, Redi
     """A server with one replica."""
     url, redis = own_server()
     args = ["--replicaof", "127.0.0.1", str(urlsplit(url).port)]
-    with EmbeddedRedis(tmp_path / "replica", port=0, args=args):
+    with EmbeddedRedis(tmp_path / "replica", port=0, password="", args=args):
         wait_until(lambda: redis.info("replication").get("slave0", {}).get("state") == "online")
         yield url, redis
 

@@ -253,7 +253,7 @@ def test_a_worker_that_was_ready_before_it_runs_is_listed_once(queue: Queue, wor
 
 def test_get_workers_says_so_if_the_server_does_not_support_client_list() -> None:
     with (
-        EmbeddedRedis(port=0, args=["--rename-command", "CLIENT", ""]) as server,
+        EmbeddedRedis(port=0, password="", args=["--rename-command", "CLIENT", ""]) as server,
         Queue("mail", url=server.url) as queue,
     ):
         assert queue.get_workers() == [{"name": "GCP does not support client list"}]

@@ -24,7 +24,7 @@ SCOPE = Scope("day", fresh=False, by_partition=False)
 @pytest.fixture(scope="module")
 def locked() -> Iterator[str]:
     """Return the URL of a server with a password, without the password."""
-    with EmbeddedRedis(port=0) as server:
+    with EmbeddedRedis(port=0, password="") as server:
         with Redis.from_url(server.url) as client:
             client.config_set("requirepass", "secret")
         yield server.url

@@ -15,7 +15,7 @@ from tests.waiting import wait_until
 @pytest.fixture
 def other(queue_name: str) -> Iterator[Queue]:
     """Return the queue of the same name on another server."""
-    with EmbeddedRedis(port=0) as server, Queue(queue_name, url=server.url) as queue:
+    with EmbeddedRedis(port=0, password="") as server, Queue(queue_name, url=server.url) as queue:
         yield queue
 
 
@@ -82,7 +82,7 @@ def test_several_servers_have_one_bar(queue: Queue, other: Queue, redis_url: str
 
 
 def test_an_outage_does_not_end_the_block(queue_name: str) -> None:
-    with EmbeddedRedis(port=0) as server:
+    with EmbeddedRedis(port=0, password="") as server:
         with Queue(queue_name, url=server.url, timeout=1_000) as queue:
             queue.add("x")
         with progress(queue_name, url=server.url, every=0.01) as bar:

@@ -19,7 +19,7 @@ from bullrush.spark.tasks.batch_counts import check_servers
 
 @pytest.fixture(scope="module")
 def other_url() -> Iterator[str]:
-    with EmbeddedRedis(port=0) as server:
+    with EmbeddedRedis(port=0, password="") as server:
         yield server.url
 
 

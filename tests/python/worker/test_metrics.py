@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 import time
 from pathlib import Path
 
@@ -87,6 +88,13 @@ def test_pages_of_several_processes_are_added_up() -> None:
     assert without_gauges(page) == page.partition("\n# TYPE g")[0]
 
 
+@pytest.mark.parametrize("end", ["\u2028", "\u2029", "\x85", "\x0b", "\x1c", "\r"])
+def test_only_a_line_feed_ends_a_line_of_metrics(end: str) -> None:
+    page = f'# TYPE a counter\na{{queue="one{end}two 7"}} 2'
+    assert merged_metrics([page, page]) == f'# TYPE a counter\na{{queue="one{end}two 7"}} 4\n'
+    assert without_gauges(f'{page}\n# TYPE g gauge\ng{{queue="one{end}two"}} 1') == page
+
+
 def test_the_dashboard_and_the_alerts_name_only_metrics_that_exist(redis_url: str, queue: Queue) -> None:
     queue.add("n")
     worker = Worker(queue.name, lambda job: None, url=redis_url)
@@ -100,3 +108,46 @@ def test_the_dashboard_and_the_alerts_name_only_metrics_that_exist(redis_url: st
     named = {name for expression in asked + alerts for name in re.findall(r"bullmq_\w+", expression)}
     assert len(alerts) == 4 and len(named) >= 10
     assert named - known == set()
+
+
+def test_renewals_reconnects_and_abandoned_jobs_are_counted(redis_url: str, queue: Queue, redis: Redis) -> None:
+    gate = threading.Event()
+    user = f"user-{queue.name}"
+    redis.acl_setuser(user, reset=True, enabled=True, nopass=True, keys=["*"], channels=["*"], commands=["+@all"])
+    own = redis_url.replace("redis://", f"redis://{user}:x@")
+    worker = Worker(
+        queue.name, lambda job: gate.wait(60), url=own, lock_duration=10_000, lock_renew_time=200, autorun=True
+    )
+
+    def count(what: str) -> float:
+        return value(worker.export_prometheus_metrics(), f"bullmq_{what}_total")
+
+    try:
+        queue.add("n")
+        wait_until(lambda: count("lock_renewals") >= 1, "it has renewed the lock of the job that runs")
+        assert count("worker_reconnects") == count("worker_abandoned") == 0
+        failed = count("lock_renewals_failed")
+        redis.execute_command("ACL", "SETUSER", user, "-pexpire")
+        wait_until(lambda: count("lock_renewals_failed") > failed, "a renewal has been refused")
+        redis.execute_command("ACL", "SETUSER", user, "+pexpire")
+        for client in redis.client_list():
+            if client["user"] == user:
+                redis.client_kill_filter(_id=client["id"])
+        wait_until(lambda: count("worker_reconnects") >= 1, "it is connected again")
+        assert count("worker_abandoned") == 0, "it still runs"
+    finally:
+        worker.close(force=True)
+        gate.set()
+        redis.acl_deluser(user)
+    assert count("worker_abandoned") == 1
+
+
+def test_a_worker_counts_the_stalled_jobs_that_it_has_found(redis_url: str, queue: Queue, redis: Redis) -> None:
+    job = queue.add("n")
+    redis.lmove(queue.to_key("wait"), queue.to_key("active"), "LEFT", "RIGHT")  # as if its worker had died
+    redis.hset(queue.to_key(job.id), mapping={"ats": 1, "processedOn": job.timestamp})
+    redis.sadd(queue.to_key("stalled"), job.id)
+    with Worker(queue.name, lambda job: None, url=redis_url, autorun=True) as worker:
+        wait_until(lambda: value(worker.export_prometheus_metrics(), "bullmq_stalled_checker_found_total") == 1)
+        wait_until(lambda: job.get_state() == "completed")
+    assert value(worker.export_prometheus_metrics(), "bullmq_worker_abandoned_total") == 0

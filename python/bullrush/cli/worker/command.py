@@ -67,7 +67,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--check", action="store_true", help="import, connect, say what would run, and exit")
     add("--shutdown-timeout", type=_seconds, metavar="SECONDS",
         help="after the first signal, leave jobs that run longer than this (default: wait)")  # fmt: skip
-    add("--health-port", type=_address, metavar="[HOST:]PORT", help="serve /healthz, /readyz and /metrics over HTTP")
+    add("--health-port", type=_address, metavar="[HOST:]PORT",
+        help="serve /healthz, /readyz and /metrics over HTTP to this machine, with 0.0.0.0:PORT to others")  # fmt: skip
     add("--log-level", type=str.upper, default="INFO", choices=("DEBUG", "INFO", "WARNING", "ERROR"),
         help="DEBUG, INFO, WARNING or ERROR (default: INFO)")  # fmt: skip
     add("--log-json", action="store_true", help="one JSON object per line")
@@ -132,8 +133,8 @@ def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     if not port.isdecimal() or int(port) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is no port, and not HOST:PORT")
-    # As in URLs, the address of IPv6 stands in brackets.
-    return host.removeprefix("[").removesuffix("]"), int(port)
+    # As in URLs, the address of IPv6 stands in brackets. The pages have no password: others only see them when asked.
+    return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)
 
 
 def _seconds(text: str) -> float:

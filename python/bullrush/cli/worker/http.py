@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
-import socket
 import threading
 from collections.abc import Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, Protocol
 
 from bullrush.cli.terminal.ending import CommandError
+from bullrush.cli.worker.bounded_server import BoundedHandler, BoundedServer
 
 _log: Final = logging.getLogger("bullrush.worker")
 #: Problems that a new process may solve. Without Redis none would work any better.
 _FATAL: Final = frozenset({"deaf", "stuck", "stopped", "silent"})
-#: Seconds for a request.
-_TIMEOUT: Final = 5
 _TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -41,14 +38,11 @@ def serve(address: tuple[str, int], monitored: Monitored) -> None:
         CommandError: the port is taken.
     """
 
-    class Pages(BaseHTTPRequestHandler):
-        # A client that says nothing more must not keep its thread.
-        timeout = _TIMEOUT
-
-        def do_HEAD(self) -> None:
+    class Pages(BoundedHandler):
+        def do_HEAD(self) -> None:  # noqa: N802
             self.do_GET()
 
-        def do_GET(self) -> None:
+        def do_GET(self) -> None:  # noqa: N802
             path = self.path.partition("?")[0]
             if path == "/metrics":
                 self._answer(200, monitored.metrics(), _TEXT)
@@ -67,22 +61,13 @@ def serve(address: tuple[str, int], monitored: Monitored) -> None:
             if self.command != "HEAD":
                 self.wfile.write(content)
 
-        def log_message(self, format: str, *args: object) -> None:
-            _log.debug("%s " + format, self.client_address[0], *args)
-
-    class Server(ThreadingHTTPServer):
-        address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-        # Probes that come together; the standard is 5, and those beyond wait for a second.
-        request_queue_size = 64
-
     host, port = address
     try:
-        server = Server((host, port), Pages)
+        server = BoundedServer(address, Pages)
     except OSError as error:
-        shown = f"{host}:{port}" if host else port
-        raise CommandError(f"--health-port {shown} cannot be used: {error.strerror}") from None
+        raise CommandError(f"--health-port {host}:{port} cannot be used: {error.strerror}") from None
     threading.Thread(target=server.serve_forever, name="bullrush-health", daemon=True).start()
-    shown = f"[{host}]" if ":" in host else host or "0.0.0.0"
+    shown = f"[{host}]" if ":" in host else host
     _log.info("Health and metrics: http://%s:%d", shown, server.server_address[1])
 
 

@@ -16,6 +16,11 @@ _COUNTERS: Final = {
     "bullmq_worker_completed_total": ("completed", "Jobs that this worker completed"),
     "bullmq_worker_failed_total": ("failed", "Jobs that failed for good on this worker"),
     "bullmq_worker_retried_total": ("retried", "Attempts that failed on this worker and are retried"),
+    "bullmq_worker_abandoned_total": ("abandoned", "Jobs that this worker left unfinished when it ended"),
+    "bullmq_worker_reconnects_total": ("reconnects", "New connections of this worker after the first one"),
+    "bullmq_lock_renewals_total": ("renewed", "Locks of running jobs that this worker renewed"),
+    "bullmq_lock_renewals_failed_total": ("renewals_failed", "Renewals of locks that failed and are tried again"),
+    "bullmq_stalled_checker_found_total": ("stalled", "Jobs that this worker put back: nobody renewed their locks"),
     "bullmq_stalled_checker_skipped_total": ("stalled_skipped", "Checks for stalled jobs that were left out"),
     "bullmq_route_scan_exhausted_total": (
         "scans_exhausted",
@@ -112,7 +117,8 @@ def _by_metric(pages: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield each line with the name of its metric: that of the titles before it."""
     for page in pages:
         name = ""
-        for line in page.splitlines():
+        # Not splitlines(): the name of a queue may have U+2028, U+2029 or U+0085, which end no line for Prometheus.
+        for line in page.split("\n"):
             if line.startswith("#"):
                 name = line.split(" ", 3)[2]
             if line:

@@ -40,7 +40,7 @@ class Server(NamedTuple):
 def servers(redis_url: str) -> Iterator[dict[str, Server]]:
     """The server of the queues of Bull, and another one."""
     with ExitStack() as running:
-        other = running.enter_context(EmbeddedRedis(port=0))
+        other = running.enter_context(EmbeddedRedis(port=0, password=""))
         found = {}
         for name, url in zip(WAYS, (redis_url, other.url), strict=True):
             node = NodeProcess("bullmq5", url)

@@ -1,4 +1,4 @@
-"""Asks a command that runs with ``--health-port 127.0.0.1:0``."""
+"""Asks a command that runs with ``--health-port 0``."""
 
 from __future__ import annotations
 
@@ -11,9 +11,14 @@ from typing import Any
 from .conftest import Command
 
 
-def get(command: Command, path: str, method: str = "GET") -> tuple[int, str]:
+def address(command: Command) -> tuple[str, int]:
     command.prints("Health and metrics: ")
-    port = re.findall(r"Health and metrics: http://[\d.]+:(\d+)", command.output)[0]
+    host, port = re.findall(r"Health and metrics: http://([\d.]+):(\d+)", command.output)[0]
+    return host, int(port)
+
+
+def get(command: Command, path: str, method: str = "GET") -> tuple[int, str]:
+    _, port = address(command)
     try:
         asked = urllib.request.Request(f"http://127.0.0.1:{port}{path}", method=method)
         with urllib.request.urlopen(asked, timeout=10) as reply:

@@ -66,7 +66,7 @@ def test_a_write_to_no_server_is_reported_in_seconds_and_says_nothing_of_rows_in
 
 
 def test_a_wrong_password_is_reported_at_once() -> None:
-    with EmbeddedRedis(port=0) as server:
+    with EmbeddedRedis(port=0, password="") as server:
         with Queue("planned", url=server.url) as queue:
             queue.core.commands([["CONFIG", "SET", "requirepass", "right"]]).wait()
         for make in ("writer", "streamWriter"):
