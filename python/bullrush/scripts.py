@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import Final, NamedTuple
 
-from bullrush._core import script_contracts, script_sources
+from bullrush._core import __version__, script_contracts, script_sources
 
+_OPTIONAL: Final = "optional: "
 _PART: Final = re.compile(r"^(KEYS\[[12]\]|ARGV|Returns|Events|Publishes)\s+", re.MULTILINE)
 
 
@@ -37,11 +40,54 @@ class Script(NamedTuple):
     sha: str
     source: str
 
+    def contract(self) -> dict[str, object]:
+        """Return how to call it, for programs in other languages, with its file in an export; see `export_scripts`."""
+        return {
+            "name": self.name,
+            "file": f"{self.name}.lua",
+            "sha": self.sha,
+            "summary": self.summary,
+            "keys": [
+                {"key": key.removeprefix(_OPTIONAL), "optional": key.startswith(_OPTIONAL)}
+                for key in (self.keys, self.other)
+                if key
+            ],
+            "argv": self.argv,
+            "returns": self.returns,
+            "events": self.events,
+            "publishes": self.publishes,
+        }
+
 
 def read_scripts() -> dict[str, Script]:
     """Return all scripts by name, sorted."""
     contracts = script_contracts()
     return {name: _script(name, contracts[name], *found) for name, found in sorted(script_sources().items())}
+
+
+def export_scripts(folder: Path) -> int:
+    """Write all scripts to a folder: ``FAMILY/NAME.lua`` each, and ``scripts.json`` with what they take and return.
+
+    A file is the source to the byte, so its SHA-1 is the one for EVALSHA. Files of an earlier export are replaced.
+
+    Args:
+        folder: is made if it does not exist.
+
+    Returns:
+        how many scripts there are.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    scripts = read_scripts()
+    contracts = []
+    for script in scripts.values():
+        file = folder / f"{script.name}.lua"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(script.source.encode())
+        contracts.append(script.contract())
+    (folder / "scripts.json").write_text(json.dumps({"bullrush": __version__, "scripts": contracts}, indent=2) + "\n")
+    return len(scripts)
 
 
 def _script(name: str, contract: str, source: str, sha: str) -> Script:

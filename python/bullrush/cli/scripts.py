@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import argparse
 import textwrap
+from pathlib import Path
 
 from bullrush.cli.script_examples import redis_cli
 from bullrush.cli.terminal.ending import USAGE, CommandError
 from bullrush.cli.terminal.output import write, write_json, write_table
 from bullrush.extending import nearest, shown
-from bullrush.scripts import Script, read_scripts
+from bullrush.scripts import Script, export_scripts, read_scripts
 
 EXAMPLES = """\
   bullrush scripts                            what there is
   bullrush scripts manage/pause               its Lua, with KEYS, ARGV and an example
   bullrush scripts manage/pause > pause.lua
   redis-cli --eval pause.lua bull:mail:meta ,
-  bullrush scripts manage/retry --json | jq -r .sha"""
+  bullrush scripts manage/retry --json | jq -r .sha
+  bullrush scripts --export lua/              all of them as files, for a program in another language"""
 
 _WIDTH = 110
 
@@ -26,11 +28,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("script", nargs="?", metavar="SCRIPT", help="its name, such as manage/pause or just pause")
     parser.add_argument("--queue", default="mail", help="the queue of the example (default: mail)")
     parser.add_argument("--prefix", default="bull", help="the prefix of the example (default: bull)")
+    parser.add_argument(
+        "--export",
+        type=Path,
+        metavar="DIR",
+        help="write all scripts to this folder, and scripts.json with their KEYS and ARGV; made if it does not exist",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the list, or one script. JSON: `Script` as an object with ``redis_cli``, or a list of all of them."""
+    """Print the list, or one script, or export all.
+
+    JSON: `Script` as an object with ``redis_cli``, or a list of all of them; of an export its folder and how many.
+    """
+    if options.export is not None:
+        return _export(options)
     scripts = read_scripts()
     if options.script is None:
         if options.json:
@@ -43,6 +56,20 @@ def run(options: argparse.Namespace) -> int:
         write_json(_as_json(script, options))
     else:
         write(_runnable(script, options))
+    return 0
+
+
+def _export(options: argparse.Namespace) -> int:
+    if options.script is not None:
+        raise CommandError("--export writes all scripts; leave out SCRIPT", USAGE)
+    try:
+        count = export_scripts(options.export)
+    except OSError as error:
+        raise CommandError(f"{shown(str(options.export))} cannot be written: {error.strerror}") from None
+    if options.json:
+        write_json({"folder": str(options.export), "scripts": count})
+    else:
+        write(f"{count} scripts and scripts.json are in {options.export}")
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 import subprocess
 import sys
@@ -82,6 +83,25 @@ def test_scripts_are_listed_and_found_by_their_short_name(run: Callable) -> None
     assert several.code == 2 and "retry may be legacy/retry or manage/retry" in several.err
     unknown = run("scripts", "manage/puase")
     assert unknown.code == 2 and "Did you mean 'pause'?" in unknown.err
+
+
+def test_an_export_has_a_file_for_each_script_and_says_how_to_call_it(run: Callable, tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "lua"
+    assert f"{len(SCRIPTS)} scripts" in run("scripts", "--export", folder).out
+    assert run("scripts", "--export", folder, "--json").json == {"folder": str(folder), "scripts": len(SCRIPTS)}
+    contracts = json.loads((folder / "scripts.json").read_text())["scripts"]
+    assert [one["name"] for one in contracts] == list(SCRIPTS)
+    for one in contracts:
+        assert hashlib.sha1((folder / one["file"]).read_bytes()).hexdigest() == one["sha"]
+        assert [key["optional"] for key in one["keys"]][:1] == [False]
+        assert all(key["key"].startswith("<prefix>:<queue>") for key in one["keys"])
+    assert next(one for one in contracts if one["name"] == "fetch/move_to_active")["keys"][1]["optional"]
+
+
+def test_an_export_that_cannot_be_written_and_one_of_a_single_script_are_refused(run: Callable, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert "cannot be written" in run("scripts", "--export", tmp_path / "file").err
+    assert run("scripts", "pause", "--export", tmp_path).code == 2
 
 
 def test_completion_knows_every_command(run: Callable) -> None:
