@@ -171,6 +171,8 @@ class CoreQueue:
         Three texts: the flavour of Bull (``Bull 2.x``, ``Bull 1.x or 2.x``, ``Bull 3.x or 4.x``, ``Bull``) and what
         shows it, both "" without evidence of Bull; ``1`` if BullMQ's keys are there, else "".
         """
+    def legacy_clients(self) -> Pending[list[str]]:
+        """Return the connections of programs with Bull: the address and the role of each, one after the other."""
     def legacy_calls(
         self, script: str, calls: Sequence[Sequence[int | str | bytes]], other: tuple[str, str] | None = None
     ) -> Pending[list[Any]]:

@@ -7,15 +7,25 @@ from bullrush.legacy.migrating.options import place
 from bullrush.legacy.queue import LegacyQueue
 from bullrush.legacy.reading import LegacyState
 from bullrush.legacy.repeatable import Repeatable
-from bullrush.legacy.report import BridgeReport, MigrationReport, Progress, Remark, Verification
+from bullrush.legacy.report import (
+    BridgeReport,
+    LegacyClient,
+    LegacyUse,
+    MigrationReport,
+    Progress,
+    Remark,
+    Verification,
+)
 
 __all__ = [
     "BridgeReport",
     "Flavor",
     "Layout",
+    "LegacyClient",
     "LegacyJob",
     "LegacyQueue",
     "LegacyState",
+    "LegacyUse",
     "MigrationReport",
     "Progress",
     "Remark",

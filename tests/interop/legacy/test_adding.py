@@ -208,7 +208,8 @@ def test_the_flavor_must_be_known(redis_url, queue_name, redis):
             with pytest.raises(LegacyQueueError, match="say which version of Bull"):
                 call()
         assert dump(redis, queue_name) == {}
-        redis.hset(f"bull:{queue_name}:1", mapping={"name": "n", "data": "{}", "opts": '{"timestamp":5}'})
+        opts = '{"attempts":1,"delay":0,"timestamp":5}'
+        redis.hset(f"bull:{queue_name}:1", mapping={"name": "n", "data": "{}", "opts": opts})
         redis.lpush(f"bull:{queue_name}:wait", "1")
         redis.set(f"bull:{queue_name}:id", "1")
         assert queue.add("welcome").id == "2"

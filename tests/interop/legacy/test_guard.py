@@ -48,6 +48,29 @@ def test_a_queue_of_bull_is_refused_by_every_class(bull, state, redis, redis_url
     assert_refused(redis, redis_url, queue_name)
 
 
+OPTIONS: dict[str, dict[str, Any]] = {
+    "its time": {"timestamp": 1_700_000_000_000},
+    "a delay": {"delay": 3_600_000},
+    "a time and a delay": {"timestamp": 1_700_000_000_000, "delay": 3_600_000},
+    "attempts": {"attempts": 3, "backoff": 1_000},
+    "a priority": {"priority": 2, "attempts": 2},
+    "an id": {"jobId": "own"},
+    "an interval": {"repeat": {"every": 3_600_000}, "attempts": 3},
+    "debouncing": {"debounce": {"id": "a", "ttl": 60_000}},
+}
+
+
+@pytest.mark.parametrize("bull", ["bull30", "bull3", "bull4"], indirect=True)
+@pytest.mark.parametrize("opts", OPTIONS.values(), ids=[given.replace(" ", "_") for given in OPTIONS])
+def test_a_job_of_bull_shows_it_whatever_options_it_got(bull, opts, redis, redis_url, queue_name):
+    if bull.library == "bull30" and "every" in opts.get("repeat", {}):
+        pytest.skip("Bull 3.0 has no intervals")
+    bull.call("add", queue=queue_name, opts=opts)
+    bull.kill()
+    with pytest.raises(LegacyQueueError, match="has the options that Bull gives to each job"):
+        Queue(queue_name, url=redis_url).add("welcome")
+
+
 def assert_refused(redis: Redis, redis_url: str, queue_name: str) -> None:
     before = key_space(redis, queue_name)
     for use in USES.values():
@@ -69,6 +92,36 @@ BULLMQS: dict[str, Any] = {
     "only a parent": [("flow",)],
     "first met by a worker": [("bare", "add", ["welcome", {}]), ("fetch",), ("delete", "events", "marker", "meta")],
 }
+
+
+THIN: dict[str, Any] = {
+    "plain": ("add", ["welcome", {}]),
+    "its time": ("add", ["welcome", {}, {"timestamp": 1_700_000_000_000}]),
+    "its time and attempts": ("add", ["welcome", {}, {"timestamp": 1_700_000_000_000, "attempts": 3}]),
+    "its time and a delay": ("add", ["welcome", {}, {"timestamp": 1_700_000_000_000, "delay": 3_600_000}]),
+    "all of these": ("add", ["welcome", {}, {"timestamp": 1_700_000_000_000, "delay": 3_600_000, "attempts": 3}]),
+    "a priority": ("add", ["welcome", {}, {"priority": 3, "timestamp": 1_700_000_000_000}]),
+    "an id": ("add", ["welcome", {}, {"jobId": "attempts", "timestamp": 5}]),
+    "many": ("addBulk", [[{"name": "welcome", "data": {}, "opts": {"timestamp": 1}}] * 5]),
+    "cron": ("upsertJobScheduler", ["nightly", {"pattern": "0 3 * * *"}, {"opts": {"attempts": 3}}]),
+    "every": ("upsertJobScheduler", ["hourly", {"every": 3_600_000}]),
+    "old repeatable": ("add", ["welcome", {}, {"repeat": {"every": 3_600_000}, "attempts": 3}]),
+    "old cron": ("add", ["welcome", {}, {"repeat": {"pattern": "0 3 * * *"}}]),
+}
+
+
+@pytest.mark.parametrize("kind", THIN)
+def test_a_queue_of_bullmq_with_nothing_but_jobs_is_not_refused(kind, node_fleet, redis, redis_url, queue_name):
+    """Its settings were skipped, its events trimmed, its markers popped, its priorities used up."""
+    method, args = THIN[kind]
+    for library in ("bullmq5", "bullmq6"):
+        name = f"{queue_name}-{library}"
+        node, at = node_fleet.get(library), {"db": 0, "prefix": "bull", "queue": name}
+        node.call("queue", at=at, opts={"skipMetasUpdate": True}, method=method, args=args)
+        redis.delete(*(f"bull:{name}:{suffix}" for suffix in ("events", "marker", "meta", "pc")))
+        for use in ("Queue", "QueueEvents"):
+            USES[use](name, redis_url)
+        node.call("close", stem=name)
 
 
 @pytest.mark.parametrize("steps", BULLMQS.values(), ids=[kind.replace(" ", "_") for kind in BULLMQS])
