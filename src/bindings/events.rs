@@ -6,14 +6,16 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use tokio::sync::watch;
 
-use super::endpoint::{client_name, endpoint, keys};
+use super::endpoint::client_name;
 use super::errors::inherited;
 use super::output::Output;
 use super::pending::Pending;
+use super::queue::CoreQueue;
 use super::runtime::{Core, OwnedByProcess};
 use bullrush::connection::Endpoint;
 use bullrush::events::{Feed, Listening, Message, OwnedFeed, Reader};
 use bullrush::protocol::Keys;
+use bullrush::queue::QueueHandle;
 
 /// How long one read of a shared reader lasts.
 const SHARED_BLOCK: Duration = Duration::from_secs(10);
@@ -24,13 +26,15 @@ pub struct CoreEvents {
     endpoint: Arc<Endpoint>,
     keys: Keys,
     block: Duration,
+    /// Checks the queue; nothing if its users have done so.
+    queue: Option<Arc<QueueHandle>>,
 }
 
 impl CoreEvents {
     /// The reader of this queue that all callers of this process share.
     pub fn shared(endpoint: Arc<Endpoint>, keys: Keys) -> Self {
         let owned = Core::current().feeds.get(&endpoint, &keys);
-        Self { owned: OwnedByProcess::new(owned), endpoint, keys, block: SHARED_BLOCK }
+        Self { owned: OwnedByProcess::new(owned), endpoint, keys, block: SHARED_BLOCK, queue: None }
     }
 
     fn owned(&self) -> PyResult<&Arc<OwnedFeed>> {
@@ -45,22 +49,16 @@ impl CoreEvents {
 #[pymethods]
 impl CoreEvents {
     #[new]
-    #[pyo3(signature = (url, prefix, name, *, last_event_id, blocking_timeout))]
-    fn new(
-        py: Python<'_>,
-        url: &str,
-        prefix: &str,
-        name: &str,
-        last_event_id: Option<String>,
-        blocking_timeout: u64,
-    ) -> PyResult<Self> {
-        let keys = keys(py, prefix, name)?;
-        Ok(Self {
+    #[pyo3(signature = (queue, *, last_event_id, blocking_timeout))]
+    fn new(queue: &CoreQueue, last_event_id: Option<String>, blocking_timeout: u64) -> Self {
+        let queue = queue.handle();
+        Self {
             owned: OwnedByProcess::new(OwnedFeed::new(last_event_id)),
-            endpoint: endpoint(py, url, &keys)?,
-            keys,
+            endpoint: queue.link().endpoint().clone(),
+            keys: queue.keys().clone(),
             block: Duration::from_millis(blocking_timeout),
-        })
+            queue: Some(queue),
+        }
     }
 
     fn start(&self) -> PyResult<()> {
@@ -69,7 +67,17 @@ impl CoreEvents {
             let feed = owned.feed.clone();
             let name = format!("{}:qe", client_name(&self.keys, None));
             let reader = Reader::new(self.endpoint.clone(), name, &self.keys, self.block);
-            Core::current().spawn(async move { feed.run(reader).await });
+            let queue = self.queue.clone();
+            let check = move || {
+                let queue = queue.clone();
+                async move {
+                    match queue {
+                        Some(queue) => queue.ready().await,
+                        None => Ok(()),
+                    }
+                }
+            };
+            Core::current().spawn(async move { feed.run(reader, check).await });
         }
         Ok(())
     }

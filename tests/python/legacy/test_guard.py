@@ -123,3 +123,56 @@ def test_forget_is_awaited_in_asyncio(moved, redis_url, queue_name):
             return await old.forget()
 
     assert asyncio.run(forget())
+
+
+def iterate(events: QueueEvents) -> object:
+    return next(iter(events))
+
+
+READS: dict[str, Callable[[QueueEvents], object]] = {
+    "iteration": iterate,
+    "run": QueueEvents.run,
+    "on": lambda events: events.on("completed", print),
+    "once": lambda events: events.once("completed", print),
+    "wait_until_ready": QueueEvents.wait_until_ready,
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+@pytest.mark.parametrize("autorun", [True, False])
+def test_events_of_a_queue_of_bull_are_refused_however_they_are_read(read, autorun, redis, redis_url, queue_name):
+    redis.sadd(f"bull:{queue_name}:completed", "1")
+    with QueueEvents(queue_name, url=redis_url, autorun=autorun) as events:
+        if not autorun and read in (READS["on"], READS["once"]):
+            read(events)  # it only notes the listener
+            read = QueueEvents.run
+        for _ in range(2):
+            with pytest.raises(LegacyQueueError, match="belongs to Bull"):
+                read(events)
+        assert not events.is_running()
+    assert redis.keys(f"bull:{queue_name}:*") == [f"bull:{queue_name}:completed"]
+
+
+def test_events_of_a_queue_of_bull_are_refused_in_asyncio(redis, redis_url, queue_name):
+    redis.sadd(f"bull:{queue_name}:completed", "1")
+
+    async def read() -> None:
+        async with bullrush.aio.QueueEvents(queue_name, url=redis_url, autorun=False) as events:
+            for attempt in (events.run(), anext(aiter(events)), events.wait_until_ready()):
+                with pytest.raises(LegacyQueueError, match="belongs to Bull"):
+                    await attempt
+        reported = asyncio.get_running_loop().create_future()
+        async with bullrush.aio.QueueEvents(queue_name, url=redis_url) as events:
+            events.on("error", reported.set_result)
+            assert isinstance(await asyncio.wait_for(reported, 30), LegacyQueueError)
+            assert not events.is_running()
+
+    asyncio.run(read())
+
+
+def test_a_wait_for_a_job_of_bull_by_its_events_is_refused(redis, redis_url, queue_name):
+    redis.sadd(f"bull:{queue_name}:completed", "1")
+    queue = Queue(queue_name, url=redis_url, allow_legacy=True)
+    events = QueueEvents(queue_name, url=redis_url)
+    with queue, events, pytest.raises(LegacyQueueError, match="both: .* is a set"):
+        queue.add("welcome").wait_until_finished(events, timeout=30_000)
