@@ -1,5 +1,6 @@
 """Queues of Bull, BullMQ's predecessor: read, fill, and move to BullMQ."""
 
+from bullrush.legacy.adding import LegacyDebounce
 from bullrush.legacy.backoff import bull_backoff
 from bullrush.legacy.flavor import Flavor, Layout
 from bullrush.legacy.job import LegacyJob
@@ -22,6 +23,7 @@ __all__ = [
     "Flavor",
     "Layout",
     "LegacyClient",
+    "LegacyDebounce",
     "LegacyJob",
     "LegacyQueue",
     "LegacyState",
