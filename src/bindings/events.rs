@@ -10,7 +10,6 @@ use super::endpoint::client_name;
 use super::errors::inherited;
 use super::output::Output;
 use super::pending::Pending;
-use super::queue::CoreQueue;
 use super::runtime::{Core, OwnedByProcess};
 use bullrush::connection::Endpoint;
 use bullrush::events::{Feed, Listening, Message, OwnedFeed, Reader};
@@ -37,6 +36,12 @@ impl CoreEvents {
         Self { owned: OwnedByProcess::new(owned), endpoint, keys, block: SHARED_BLOCK, queue: None }
     }
 
+    /// A reader of its own, which checks the queue when it has reached the server.
+    pub fn own(queue: Arc<QueueHandle>, last_event_id: Option<String>, block: Duration) -> Self {
+        let owned = OwnedByProcess::new(OwnedFeed::new(last_event_id));
+        Self { owned, endpoint: queue.link().endpoint().clone(), keys: queue.keys().clone(), block, queue: Some(queue) }
+    }
+
     fn owned(&self) -> PyResult<&Arc<OwnedFeed>> {
         self.owned.get().ok_or_else(inherited)
     }
@@ -48,19 +53,6 @@ impl CoreEvents {
 
 #[pymethods]
 impl CoreEvents {
-    #[new]
-    #[pyo3(signature = (queue, *, last_event_id, blocking_timeout))]
-    fn new(queue: &CoreQueue, last_event_id: Option<String>, blocking_timeout: u64) -> Self {
-        let queue = queue.handle();
-        Self {
-            owned: OwnedByProcess::new(OwnedFeed::new(last_event_id)),
-            endpoint: queue.link().endpoint().clone(),
-            keys: queue.keys().clone(),
-            block: Duration::from_millis(blocking_timeout),
-            queue: Some(queue),
-        }
-    }
-
     fn start(&self) -> PyResult<()> {
         let owned = self.owned()?;
         if owned.starts() {

@@ -3,14 +3,11 @@
 from typing import final
 
 from .pending import Pending
-from .queue import CoreQueue
 
 @final
 class CoreEvents:
     """Reads the event stream of one queue on a connection of its own, for one process."""
 
-    def __new__(cls, queue: CoreQueue, *, last_event_id: str | None, blocking_timeout: int) -> CoreEvents:
-        """``last_event_id`` None: the end of the stream at the first connect. ``blocking_timeout``: ms of one wait."""
     def start(self) -> None:
         """Connect and find where to begin. Entries are read only while somebody listens or waits."""
     def ready(self, timeout_ms: int) -> Pending[None]:

@@ -62,6 +62,12 @@ class CoreQueue:
         """
     def events(self) -> CoreEvents:
         """Return the event stream of this queue, which all callers of this process share."""
+    def new_events(self, *, last_event_id: str | None, blocking_timeout: int) -> CoreEvents:
+        """Return a reader of the event stream of this queue, which checks that the queue is BullMQ's.
+
+        ``last_event_id`` None: it begins at the end of the stream at the first connect. ``blocking_timeout``: ms of one
+        wait.
+        """
     def notifications(self) -> CoreNotifications:
         """Return an object for messages about jobs of this queue."""
     def prepare(self) -> Pending[None]:

@@ -8,7 +8,6 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from bullrush._core import CoreEvents
 from bullrush.base.at_exit import close_at_exit, forget_at_exit
 from bullrush.base.closing import BlockingContext
 from bullrush.base.handle import Handle
@@ -23,7 +22,7 @@ from bullrush.values.options import Option, checked_options, declare_options
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
-    from bullrush._core import Pending
+    from bullrush._core import CoreEvents, Pending
 
 _READY_MS: Final = 10_000
 #: How long `QueueEvents.on` waits for the server, to say at once that a queue cannot be used.
@@ -112,8 +111,8 @@ class QueueEventsCalls(Handle):
             if self._closing:
                 raise self._closed_error()
             if self._reader is None or not self._is_here():
-                reader = CoreEvents(
-                    self.core, last_event_id=self._last_event_id, blocking_timeout=self._blocking_timeout
+                reader = self.core.new_events(
+                    last_event_id=self._last_event_id, blocking_timeout=self._blocking_timeout
                 )
                 reader.start()
                 self._reader, self._running = (os.getpid(), reader), False

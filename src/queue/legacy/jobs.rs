@@ -6,12 +6,13 @@ use redis::{Cmd, Value};
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::flavour::Flavour;
 use super::traces::Traces;
-use super::{command, Flavour};
 use crate::connection::{Link, Retry};
 use crate::error::Result;
 use crate::protocol::key_table::{Evidence, Key};
 use crate::protocol::{reply, Keys};
+use crate::reads::command;
 
 /// The fields of a job's hash that tell who wrote it.
 const FIELDS: [&str; 9] = ["name", "data", "opts", "attempts", "failedReason", "rjk", "atm", "ats", "stc"];
@@ -27,12 +28,12 @@ pub(super) async fn find_job(link: &Link, keys: &Keys, traces: &Traces) -> Resul
     let ends = |(key, found): (&Key, &str)| {
         let key = keys.of(key.name);
         let range = |command_name, first: i64, last: i64| {
-            let mut read = command(&[command_name, &key]);
+            let mut read = command(command_name, &[&key]);
             read.arg(first).arg(last);
             read
         };
         match found {
-            "set" => vec![command(&["SRANDMEMBER", &key, &(2 * SAMPLE).to_string()])],
+            "set" => vec![command("SRANDMEMBER", &[&key, &(2 * SAMPLE).to_string()])],
             "list" => vec![range("LRANGE", 0, SAMPLE - 1), range("LRANGE", -SAMPLE, -1)],
             _ => vec![range("ZRANGE", 0, SAMPLE - 1), range("ZRANGE", -SAMPLE, -1)],
         }
@@ -48,7 +49,7 @@ pub(super) async fn find_job(link: &Link, keys: &Keys, traces: &Traces) -> Resul
         }
     }
     let read = |id: &String| {
-        let mut read = command(&["HMGET", &keys.job(id)]);
+        let mut read = command("HMGET", &[&keys.job(id)]);
         read.arg(&FIELDS[..]);
         read
     };

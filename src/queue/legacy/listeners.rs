@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use redis::{Cmd, Value};
 
-use super::command;
 use crate::connection::{Link, Retry};
 use crate::error::Result;
 use crate::protocol::{reply, Keys};
+use crate::reads::command;
 use crate::reads::workers::Line;
 
 /// How long each master of a cluster may take to answer.
@@ -25,7 +25,7 @@ pub enum Listeners {
 
 /// Asks how many connections listen.
 pub fn question(keys: &Keys) -> Cmd {
-    command(&["PUBSUB", "NUMSUB", &keys.of("delayed")])
+    command("PUBSUB", &["NUMSUB", &keys.of("delayed")])
 }
 
 fn count(answer: Value) -> i64 {
@@ -52,7 +52,7 @@ pub async fn find(link: &Link, keys: &Keys, heard: Option<Value>, of_bullmq: boo
 
 /// Where those who listen to anything are.
 async fn in_this_database(link: &Link) -> Listeners {
-    let listed = link.call(command(&["CLIENT", "LIST", "TYPE", "pubsub"]), Retry::Look).await;
+    let listed = link.call(command("CLIENT", &["LIST", "TYPE", "pubsub"]), Retry::Look).await;
     // Some services do not know the command.
     let Ok(listed) = listed.and_then(reply::text) else { return Listeners::Perhaps };
     let here = link.endpoint().database().to_string();
@@ -82,12 +82,12 @@ pub struct Client {
 pub async fn clients(link: &Link, keys: &Keys) -> Result<Vec<Client>> {
     let (listening, listed) = if link.endpoint().is_cluster() {
         let answers = link.endpoint().ask_masters(&question(keys), MASTER).await;
-        let lists = link.endpoint().ask_masters(&command(&["CLIENT", "LIST"]), MASTER).await;
+        let lists = link.endpoint().ask_masters(&command("CLIENT", &["LIST"]), MASTER).await;
         let lists = lists.into_iter().map(reply::text).collect::<Result<Vec<_>>>()?;
         (answers.into_iter().map(count).sum(), lists.join("\n"))
     } else {
         let heard = count(link.call(question(keys), Retry::Look).await?);
-        (heard, reply::text(link.call(command(&["CLIENT", "LIST"]), Retry::Look).await?)?)
+        (heard, reply::text(link.call(command("CLIENT", &["LIST"]), Retry::Look).await?)?)
     };
     let here = link.endpoint().database().to_string();
     Ok(clients_of(&listed, &here, &keys.client_name(), listening.unsigned_abs() as usize))

@@ -3,12 +3,12 @@
 //! Both use the same prefix, and many of the same keys, with other meanings: a worker or a producer of the one damages
 //! jobs of the other.
 
+mod flavour;
 mod jobs;
 pub mod listeners;
 mod traces;
 
-use redis::Cmd;
-
+pub use flavour::Flavour;
 use jobs::find_job;
 use listeners::Listeners;
 pub(super) use traces::{Signpost, Traces};
@@ -16,27 +16,6 @@ pub(super) use traces::{Signpost, Traces};
 use crate::connection::Link;
 use crate::error::Result;
 use crate::protocol::Keys;
-
-/// The versions of Bull that may have written a queue, as far as it shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flavour {
-    Two,
-    OneOrTwo,
-    ThreeOrFour,
-    Any,
-}
-
-impl Flavour {
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Flavour::Two => "Bull 2.x",
-            Flavour::OneOrTwo => "Bull 1.x or 2.x",
-            Flavour::ThreeOrFour => "Bull 3.x or 4.x",
-            Flavour::Any => "Bull",
-        }
-    }
-}
 
 /// What shows that Bull uses a queue.
 pub struct BullFound {
@@ -97,10 +76,4 @@ impl Users {
         let bull = shown_by_key.or(shown_by_job).or(shown_by_listeners).map(|shown_by| BullFound { flavour, shown_by });
         Users { bull, bullmq: traces.is_of_bullmq() }
     }
-}
-
-fn command(words: &[&str]) -> Cmd {
-    let mut command = Cmd::new();
-    command.arg(words);
-    command
 }

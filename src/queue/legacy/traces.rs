@@ -2,13 +2,13 @@
 
 use redis::{Cmd, Value};
 
-use super::command;
+use super::flavour::Flavour;
 use super::listeners::{self, Listeners};
-use super::Flavour;
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
 use crate::protocol::key_table::{Evidence, Key, KEYS};
 use crate::protocol::{reply, Keys};
+use crate::reads::command;
 
 /// The fields of a signpost: where the jobs of a queue of Bull have gone.
 const SIGNPOST: [&str; 3] = ["prefix", "name", "place"];
@@ -47,9 +47,9 @@ pub struct Traces {
 impl Traces {
     /// Reads them in one round trip; in more only where Bull is met, and in a cluster where no key is BullMQ's.
     pub async fn read(link: &Link, keys: &Keys) -> Result<Self> {
-        let mut commands: Vec<Cmd> = known().map(|key| command(&["TYPE", &keys.of(key.name)])).collect();
-        commands.push(command(&["HMGET", keys.meta(), "version", "opts.maxLenEvents"]));
-        let mut signpost = command(&["HMGET", &keys.of("ext:moved")]);
+        let mut commands: Vec<Cmd> = known().map(|key| command("TYPE", &[&keys.of(key.name)])).collect();
+        commands.push(command("HMGET", &[keys.meta(), "version", "opts.maxLenEvents"]));
+        let mut signpost = command("HMGET", &[&keys.of("ext:moved")]);
         signpost.arg(&SIGNPOST);
         commands.push(signpost);
         commands.push(listeners::question(keys));

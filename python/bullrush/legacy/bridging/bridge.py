@@ -44,6 +44,7 @@ class Bridge:
         legacy: CoreQueue,
         base: str,
         mover: Mover,
+        *,
         mirror: Mirror | None,
         watch: Watch,
         on_progress: OnProgress | None,

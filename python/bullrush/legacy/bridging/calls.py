@@ -156,7 +156,8 @@ class LegacyBridging(LegacyBase):
                 to_key=target.to_key,
             )
         watch = Watch(self.core, self.qualified_name, on_use)
-        return Bridge(self.core, self.qualified_name, mover, mirror, watch, on_progress), claiming
+        bridge = Bridge(self.core, self.qualified_name, mover, mirror=mirror, watch=watch, on_progress=on_progress)
+        return bridge, claiming
 
     async def _decide_ids(self, target: QueueCalls[Any], source: str) -> Ids:
         """Register the bridge at the other queue; return whether jobs keep their ids."""
