@@ -13,7 +13,9 @@ import pytest
 from redis import Redis
 
 from bullrush import LegacyQueue, Queue
+from bullrush.cli.migrate.printing import use_of
 from bullrush.cli.terminal.bar import Bar
+from bullrush.legacy import LegacyClient, LegacyUse
 from tests.waiting import wait_until
 
 WRONG = {
@@ -308,13 +310,31 @@ def test_without_rich_the_bar_is_plain_text(terminal, bull):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_bridge_carries_jobs_over_until_a_signal_comes(number, bull, target):
     words = [sys.executable, "-m", "bullrush", "migrate", bull.name, "--to-prefix", "moved", "--bridge", "--json"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as bridge:
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as bridge:
         wait_until(lambda: target.get_waiting_count() == 2, "the bridge has carried two jobs over")
         bull.add("welcome", {"user": 3})
         wait_until(lambda: target.get_waiting_count() == 3, "the bridge has carried a third one over")
         bridge.send_signal(number)
-        out, _ = bridge.communicate(timeout=20)
-    assert bridge.returncode == 0
+        out, said = bridge.communicate(timeout=20)
+    assert bridge.returncode == 0 and "Do not clean up yet: " in said
     report = json.loads(out)
     assert report["moved"]["waiting"] == 3
     assert report["use"] == {"clients": [], "left": 0, "owes": False, "quiet": False, "safe_to_clean_up": False}
+
+
+LISTENER, WORKER = LegacyClient("", "listener"), LegacyClient("10.0.0.7:51234", "worker")
+USES = {
+    "safe": (LegacyUse((), quiet=True), "Cleaning up is safe: no program with Bull is seen"),
+    "programs": (LegacyUse((WORKER, LISTENER), quiet=True), "10.0.0.7:51234 (worker), unknown address (listener)."),
+    "many_programs": (LegacyUse((WORKER,) * 7, quiet=True), "10.0.0.7:51234 (worker) and 2 more."),
+    "refused": (LegacyUse(None, quiet=True), "Redis does not say which programs with Bull are connected"),
+    "jobs": (LegacyUse((), left=2, quiet=True), "Do not clean up yet: 2 jobs or repeatables are left."),
+    "outcomes": (LegacyUse((), owes=True, quiet=True), "Do not clean up yet: callers wait for outcomes."),
+    "not_quiet": (LegacyUse(()), "Do not clean up yet: it is not a minute yet that no job has come."),
+}
+
+
+@pytest.mark.parametrize(("use", "line"), USES.values(), ids=USES)
+def test_a_bridge_says_why_cleaning_up_is_not_safe_yet(use, line):
+    assert line in use_of(use)
+    assert use.safe_to_clean_up == ("is safe" in use_of(use))

@@ -160,6 +160,7 @@ def print_cleanup(legacy: LegacyQueue, removed: int, *, as_json: bool) -> None:
         write_json({"queue": legacy.name, "removed": removed})
     else:
         write(f"{removed:,} {'key' if removed == 1 else 'keys'} of {legacy.qualified_name} deleted.")
+        write("Its signpost stays, which sends programs to the new queue: --forget removes it.")
 
 
 def print_bridge(heading: Heading, report: BridgeReport, *, as_json: bool) -> None:
@@ -187,7 +188,7 @@ def use_of(use: LegacyUse) -> str:
         more = f" and {len(shown) - _NAMED:,} more" if len(shown) > _NAMED else ""
         reasons.append(f"programs with Bull are connected: {', '.join(shown[:_NAMED])}{more}")
     if use.left:
-        reasons.append(f"{use.left:,} {'is' if use.left == 1 else 'are'} left")
+        reasons.append(f"{use.left:,} {'job or repeatable is' if use.left == 1 else 'jobs or repeatables are'} left")
     if use.owes:
         reasons.append("callers wait for outcomes")
     if not use.quiet:
