@@ -30,7 +30,7 @@ _ARGUMENTS: Final = frozenset(
     for word in line.split()
 )
 #: Commands of which each subcommand is a right of its own.
-_CONTAINERS: Final = ("ACL", "CLIENT", "CLUSTER", "CONFIG", "MEMORY", "OBJECT", "SCRIPT", "SENTINEL", "XINFO")
+_CONTAINERS: Final = ("ACL", "CLIENT", "CLUSTER", "CONFIG", "MEMORY", "OBJECT", "PUBSUB", "SCRIPT", "SENTINEL", "XINFO")
 #: What the Redis crate sends by itself, and what a connection asks when it is idle.
 _OF_THE_CRATE: Final = frozenset({"client|setinfo", "ping", "select", "subscribe", "unsubscribe"})
 
@@ -38,12 +38,15 @@ _OF_THE_CRATE: Final = frozenset({"client|setinfo", "ping", "select", "subscribe
 USEFUL: Final = {
     "asking": "a Redis Cluster",
     "cluster|slots": "a Redis Cluster",
-    "client|list": "`get_workers()`, `get_queue_events()`, and workers without a profile in `route_status()`",
+    "client|list": "`get_workers()`, `get_queue_events()`, workers without a profile in `route_status()`, and the "
+    "programs with Bull that a [bridge](legacy-bull.md#the-bridge) names",
     "client|setname": "the name in `CLIENT LIST`, by which `get_workers()` finds a worker",
     "echo": "the proof that no reply got lost, or came twice, while its connection stayed open: such a fault is not "
     "noticed then. A connection looks every 5 s whether it may ask for it now",
     "info": "the checks of the server's version, its eviction policy and its role",
     "publish": "[messages](notifications.md): others notice by themselves, a little later",
+    "pubsub|numsub": "the refusal of a queue of [Bull](legacy-bull.md) that shows itself only by the programs that "
+    "listen to it",
     "select": "another database than 0",
     "subscribe": "[messages](notifications.md): this program notices by itself, a little later",
     "unsubscribe": "[messages](notifications.md): this program notices by itself, a little later",
@@ -79,7 +82,7 @@ class Role(NamedTuple):
 
 
 #: What every program does: connect, and look whether the keys are those of a BullMQ queue.
-_ALWAYS: Final = ("src/connection/*", "src/queue/legacy.rs", "src/scripts/call.rs")
+_ALWAYS: Final = ("src/connection/*", "src/queue/legacy/*", "src/scripts/call.rs")
 #: How a worker waits.
 _WAITING: Final = ("src/connection/blocking.rs",)
 _OBSERVE: Final = (

@@ -155,7 +155,7 @@ class RouteCollisionError(BullrushError):
 
 
 class LegacyQueueError(BullrushError):
-    """The queue belongs to Bull, BullMQ's predecessor; using it with both would damage it."""
+    """The queue belongs to Bull, BullMQ's predecessor; using it with both would damage it. Or its jobs have moved."""
 
 
 class ClosedError(BullrushError):

@@ -44,7 +44,12 @@ ROLES: Final = (
             zcount zrange zrangebyscore zrank zrem zremrangebyrank zrevrange zrevrangebyscore zscore
             """
         ),
-        _words("asking client|list client|setname cluster|slots echo info publish select subscribe unsubscribe wait"),
+        _words(
+            """
+            asking client|list client|setname cluster|slots echo info publish pubsub|numsub select subscribe
+            unsubscribe wait
+            """
+        ),
     ),
     Role(
         "worker",
@@ -58,7 +63,12 @@ ROLES: Final = (
             zremrangebyrank zremrangebyscore zrevrange zrevrangebyscore zscore
             """
         ),
-        _words("asking client|list client|setname cluster|slots echo info publish select subscribe unsubscribe"),
+        _words(
+            """
+            asking client|list client|setname cluster|slots echo info publish pubsub|numsub select subscribe
+            unsubscribe
+            """
+        ),
     ),
     Role(
         "reader",
@@ -70,7 +80,12 @@ ROLES: Final = (
             zcard zcount zrange zrangebyscore zrevrange zscan zscore
             """
         ),
-        _words("asking client|list client|setname cluster|slots echo info publish select subscribe unsubscribe"),
+        _words(
+            """
+            asking client|list client|setname cluster|slots echo info publish pubsub|numsub select subscribe
+            unsubscribe
+            """
+        ),
     ),
     Role(
         "spark",
@@ -84,7 +99,12 @@ ROLES: Final = (
             zrangebyscore zrank zrem zremrangebyrank zremrangebyscore zrevrange zrevrangebyscore zscore
             """
         ),
-        _words("asking client|list client|setname cluster|slots echo info publish select subscribe unsubscribe wait"),
+        _words(
+            """
+            asking client|list client|setname cluster|slots echo info publish pubsub|numsub select subscribe
+            unsubscribe wait
+            """
+        ),
     ),
     Role(
         "admin",
@@ -99,7 +119,12 @@ ROLES: Final = (
             zrevrangebyscore zscan zscore
             """
         ),
-        _words("asking client|list client|setname cluster|slots echo info publish select subscribe unsubscribe wait"),
+        _words(
+            """
+            asking client|list client|setname cluster|slots echo info publish pubsub|numsub select subscribe
+            unsubscribe wait
+            """
+        ),
     ),
 )
 # end

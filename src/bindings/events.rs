@@ -6,7 +6,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use tokio::sync::watch;
 
-use super::endpoint::{client_name, endpoint, keys};
+use super::endpoint::client_name;
 use super::errors::inherited;
 use super::output::Output;
 use super::pending::Pending;
@@ -14,6 +14,7 @@ use super::runtime::{Core, OwnedByProcess};
 use bullrush::connection::Endpoint;
 use bullrush::events::{Feed, Listening, Message, OwnedFeed, Reader};
 use bullrush::protocol::Keys;
+use bullrush::queue::QueueHandle;
 
 /// How long one read of a shared reader lasts.
 const SHARED_BLOCK: Duration = Duration::from_secs(10);
@@ -24,13 +25,21 @@ pub struct CoreEvents {
     endpoint: Arc<Endpoint>,
     keys: Keys,
     block: Duration,
+    /// Checks the queue; nothing if its users have done so.
+    queue: Option<Arc<QueueHandle>>,
 }
 
 impl CoreEvents {
     /// The reader of this queue that all callers of this process share.
     pub fn shared(endpoint: Arc<Endpoint>, keys: Keys) -> Self {
         let owned = Core::current().feeds.get(&endpoint, &keys);
-        Self { owned: OwnedByProcess::new(owned), endpoint, keys, block: SHARED_BLOCK }
+        Self { owned: OwnedByProcess::new(owned), endpoint, keys, block: SHARED_BLOCK, queue: None }
+    }
+
+    /// A reader of its own, which checks the queue when it has reached the server.
+    pub fn own(queue: Arc<QueueHandle>, last_event_id: Option<String>, block: Duration) -> Self {
+        let owned = OwnedByProcess::new(OwnedFeed::new(last_event_id));
+        Self { owned, endpoint: queue.link().endpoint().clone(), keys: queue.keys().clone(), block, queue: Some(queue) }
     }
 
     fn owned(&self) -> PyResult<&Arc<OwnedFeed>> {
@@ -44,32 +53,23 @@ impl CoreEvents {
 
 #[pymethods]
 impl CoreEvents {
-    #[new]
-    #[pyo3(signature = (url, prefix, name, *, last_event_id, blocking_timeout))]
-    fn new(
-        py: Python<'_>,
-        url: &str,
-        prefix: &str,
-        name: &str,
-        last_event_id: Option<String>,
-        blocking_timeout: u64,
-    ) -> PyResult<Self> {
-        let keys = keys(py, prefix, name)?;
-        Ok(Self {
-            owned: OwnedByProcess::new(OwnedFeed::new(last_event_id)),
-            endpoint: endpoint(py, url, &keys)?,
-            keys,
-            block: Duration::from_millis(blocking_timeout),
-        })
-    }
-
     fn start(&self) -> PyResult<()> {
         let owned = self.owned()?;
         if owned.starts() {
             let feed = owned.feed.clone();
             let name = format!("{}:qe", client_name(&self.keys, None));
             let reader = Reader::new(self.endpoint.clone(), name, &self.keys, self.block);
-            Core::current().spawn(async move { feed.run(reader).await });
+            let queue = self.queue.clone();
+            let check = move || {
+                let queue = queue.clone();
+                async move {
+                    match queue {
+                        Some(queue) => queue.ready().await,
+                        None => Ok(()),
+                    }
+                }
+            };
+            Core::current().spawn(async move { feed.run(reader, check).await });
         }
         Ok(())
     }

@@ -37,6 +37,7 @@ impl From<&Key> for PyQueueKey {
                 End::WithItsMember => "with its member",
                 End::Expires => "expires",
                 End::Cleanup => "cleanup",
+                End::Forgotten => "forgotten",
                 End::Stays => "stays",
                 End::WithTheScript => "with the script",
             },

@@ -3,7 +3,8 @@
 //! It reads only while somebody listens or waits, and stops while a listener is too far behind: unread entries stay in
 //! Redis, not in memory.
 
-use std::sync::Arc;
+use std::future::Future;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::{watch, Notify};
@@ -28,6 +29,8 @@ pub struct Feed {
     /// Whether the first connection was made, or why it failed.
     ready: watch::Sender<Option<Result<()>>>,
     pub(super) stopped: watch::Sender<bool>,
+    /// Why nothing is ever read: the queue is not BullMQ's.
+    pub(super) refusal: OnceLock<Error>,
 }
 
 impl Feed {
@@ -39,25 +42,30 @@ impl Feed {
             changed: Notify::new(),
             ready: watch::Sender::new(None),
             stopped: watch::Sender::new(false),
+            refusal: OnceLock::new(),
         }
     }
 
-    /// Reads until [`Feed::stop`].
-    pub async fn run(&self, mut reader: Reader) {
+    /// Reads until [`Feed::stop`], or until it is known that the queue is not BullMQ's: `check` says so, which is asked
+    /// when the server is reached.
+    pub async fn run<C: Future<Output = Result<()>>>(&self, mut reader: Reader, check: impl Fn() -> C) {
         let mut stopped = self.stopped.subscribe();
         tokio::select! {
             _ = stopped.wait_for(|stopped| *stopped) => {}
-            () = self.read_all(&mut reader) => {}
+            () = self.read_all(&mut reader, check) => {}
         }
     }
 
-    async fn read_all(&self, reader: &mut Reader) {
-        let errors = ErrorOnce::default();
+    async fn read_all<C: Future<Output = Result<()>>>(&self, reader: &mut Reader, check: impl Fn() -> C) {
+        let (errors, mut checked) = (ErrorOnce::default(), false);
         loop {
-            let Err(error) = self.read_once(reader).await else {
+            let Err(error) = self.read_once(reader, &mut checked, &check).await else {
                 errors.ends();
                 continue;
             };
+            if matches!(error, Error::LegacyQueue(_) | Error::QueueName(_)) {
+                return self.refuse(error).await;
+            }
             let passing = matches!(error, Error::ConnectionLost(_));
             if !passing {
                 self.ready.send_if_modified(|ready| {
@@ -78,12 +86,33 @@ impl Feed {
         }
     }
 
-    async fn read_once(&self, reader: &mut Reader) -> Result<()> {
+    /// Nobody waits for something that cannot come, now or later.
+    async fn refuse(&self, error: Error) {
+        let _ = self.refusal.set(error.clone());
+        self.ready.send_replace(Some(Err(error.clone())));
+        let listeners = {
+            let mut state = self.state.lock();
+            state.waiters.clear();
+            state.senders()
+        };
+        send_to_all(listeners, Message::Error(error)).await;
+    }
+
+    async fn read_once<C: Future<Output = Result<()>>>(
+        &self,
+        reader: &mut Reader,
+        checked: &mut bool,
+        check: impl Fn() -> C,
+    ) -> Result<()> {
         let (after, epoch) = {
             let state = self.state.lock();
             (state.after.clone(), state.epoch)
         };
         let after = reader.connect(after.as_deref()).await?;
+        if !*checked {
+            check().await?;
+            *checked = true;
+        }
         if !self.begin_at(&after, epoch) {
             self.changed.notified().await;
             return Ok(());

@@ -47,6 +47,9 @@ impl Listening {
         if *self.feed.stopped.borrow() {
             return None;
         }
+        if let Some(refusal) = self.feed.refusal.get() {
+            return Some(Message::Error(refusal.clone()));
+        }
         let mut messages = self.messages.lock().await;
         let returned = self.returned.lock().pop_front();
         match returned {

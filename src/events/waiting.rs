@@ -23,20 +23,21 @@ impl Feed {
         let (sender, end) = oneshot::channel();
         let mut state = self.state.lock();
         let number = state.number();
-        let stopped = *self.stopped.borrow();
+        let ended = *self.stopped.borrow() || self.refusal.get().is_some();
         if let (true, Some(end)) = (late, state.recent.get(&job_id)) {
             let _ = sender.send(end.clone());
-        } else if !stopped {
+        } else if !ended {
             state.waiters.entry(job_id.clone()).or_default().push(Waiter { number, sender });
         }
         drop(state);
         self.changed.notify_one();
+        let feed = self.clone();
         let guard = WaiterGuard { feed: self.clone(), job_id, number };
         async move {
             let end = tokio::time::timeout(timeout, end).await;
             drop(guard);
             match end {
-                Ok(end) => end.map(Some).map_err(|_| Error::Closed),
+                Ok(end) => end.map(Some).map_err(|_| feed.refusal.get().cloned().unwrap_or(Error::Closed)),
                 Err(_) => Ok(None),
             }
         }

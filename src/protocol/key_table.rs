@@ -47,6 +47,8 @@ pub enum End {
     Expires,
     /// With the `cleanup` of a migration, which needs it when the queue is gone, too.
     Cleanup,
+    /// With `LegacyQueue.forget`: it warns programs off a queue that is gone.
+    Forgotten,
     /// `obliterate` leaves it, as in BullMQ.
     Stays,
     /// It exists within a script at most.
@@ -292,6 +294,15 @@ pub const KEYS: &[Key] = &[
         content: "job id: the token of the migrator that takes it to another server",
         writer: "`LegacyQueue.migrate` and `bridge`, in the queue of Bull",
         life: "until the job is there",
+        ..OURS
+    },
+    Key {
+        name: "ext:moved",
+        kind: "hash",
+        end: End::Forgotten,
+        content: "where the jobs of a queue of Bull have gone: prefix, name and place of the other queue",
+        writer: "`LegacyQueue.migrate` and `bridge`, in the queue of Bull",
+        life: "until `forget`",
         ..OURS
     },
 ];

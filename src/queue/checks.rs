@@ -1,6 +1,6 @@
 //! Checks before the first write: keys of another program must not be damaged.
 
-use super::legacy::{BullFound, Types, Users};
+use super::legacy::{BullFound, Signpost, Traces, Users};
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
 use crate::protocol::Keys;
@@ -21,8 +21,8 @@ pub(super) async fn check(link: &Link, keys: &Keys, allow_legacy: bool) -> Resul
              or queue name \"{{{name}}}\""
         )));
     }
-    let types = Types::read(link, keys).await?;
-    if let Some((suffix, found, expected)) = types.strange() {
+    let traces = Traces::read(link, keys).await?;
+    if let Some((suffix, found, expected)) = traces.strange() {
         return Err(refused(
             keys,
             &format!(
@@ -35,7 +35,10 @@ pub(super) async fn check(link: &Link, keys: &Keys, allow_legacy: bool) -> Resul
     if allow_legacy {
         return Ok(());
     }
-    let Users { bull: Some(BullFound { flavour, shown_by }), bullmq } = Users::of_bullmq(link, keys, &types).await?
+    if let Some(signpost) = &traces.signpost {
+        return Err(moved(keys, signpost));
+    }
+    let Users { bull: Some(BullFound { flavour, shown_by }), bullmq } = Users::of_bullmq(link, keys, &traces).await?
     else {
         return Ok(());
     };
@@ -49,8 +52,26 @@ pub(super) async fn check(link: &Link, keys: &Keys, allow_legacy: bool) -> Resul
         keys,
         &format!("{whose}: {shown_by} ({}). Its jobs would be lost or run again and again", flavour.name()),
         &format!(
-            "{how}, or delete the old keys when they are not needed; allow_legacy=True uses the queue nevertheless"
+            "{how}, or stop Bull's programs and delete the old keys when they are not needed; allow_legacy=True uses the \
+             queue nevertheless"
         ),
+    ))
+}
+
+/// Jobs that are added here would wait for workers that have gone, or be taken by one of Bull.
+fn moved(keys: &Keys, to: &Signpost) -> Error {
+    let Signpost { prefix, name, place } = to;
+    let here = keys.name();
+    let mut advice = format!("use prefix \"{prefix}\"");
+    if name != here {
+        advice += &format!(" and queue name \"{name}\"");
+    }
+    if !place.is_empty() {
+        advice += &format!(" on the Redis at {place}");
+    }
+    Error::LegacyQueue(format!(
+        "the jobs of this queue of Bull have moved to {prefix}:{name}: {advice}. allow_legacy=True uses the queue \
+         nevertheless; when no program with Bull is left, \"bullrush migrate {here} --forget\" frees its name"
     ))
 }
 

@@ -33,17 +33,41 @@ pub async fn connections(link: &Link, queues: &[Keys], purpose: Purpose) -> Resu
     // A queue of the same name in another database is another queue.
     let here = link.endpoint().database().to_string();
     let mut found = Vec::new();
-    for line in listed.lines() {
-        let fields: Vec<(&str, &str)> =
-            line.split(' ').map(|field| field.split_once('=').unwrap_or((field, ""))).collect();
-        let field = |name| fields.iter().find(|(field, _)| *field == name).map(|(_, value)| *value);
-        let Some(name) = field("name").filter(|_| field("db").is_none_or(|db| db == here)) else { continue };
+    for line in listed.lines().map(Line::read) {
+        let Some(name) = line.field("name").filter(|_| line.is_in_database(&here)) else { continue };
         if let Some(&queue) = queue_of(name, &names, purpose) {
-            let fields = fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            let fields = line.0.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
             found.push(Connection { queue, fields });
         }
     }
     Ok(found)
+}
+
+/// A line of CLIENT LIST: the fields of a connection.
+pub struct Line<'a>(Vec<(&'a str, &'a str)>);
+
+impl<'a> Line<'a> {
+    #[must_use]
+    pub fn read(line: &'a str) -> Self {
+        Line(line.split(' ').map(|field| field.split_once('=').unwrap_or((field, ""))).collect())
+    }
+
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&'a str> {
+        self.0.iter().find(|(field, _)| *field == name).map(|(_, value)| *value)
+    }
+
+    /// Whether the connection uses this database, as far as the server tells.
+    #[must_use]
+    pub fn is_in_database(&self, number: &str) -> bool {
+        self.field("db").is_none_or(|db| db == number)
+    }
+
+    /// Whether it subscribes to anything.
+    #[must_use]
+    pub fn subscribes(&self) -> bool {
+        self.field("sub").is_some_and(|count| count != "0")
+    }
 }
 
 fn queue_of<'a>(name: &str, names: &'a HashMap<String, usize>, purpose: Purpose) -> Option<&'a usize> {

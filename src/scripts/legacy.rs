@@ -200,8 +200,8 @@ pub async fn cleanup(batch: &Batch<'_>) -> Result<Vec<Value>> {
 ///
 /// # Errors
 /// What [`eval_all`] returns.
-pub async fn continue_repeatable(batch: &Batch<'_>) -> Result<Vec<Value>> {
-    batch.run(&lua::legacy::CONTINUE_REPEATABLE, Retry::Safe).await
+pub async fn schedule_repeatable(batch: &Batch<'_>) -> Result<Vec<Value>> {
+    batch.run(&lua::legacy::SCHEDULE_REPEATABLE, Retry::Safe).await
 }
 
 /// Runs a script of the family by its name.
@@ -226,7 +226,7 @@ pub async fn by_name(name: &str, batch: &Batch<'_>) -> Result<Vec<Value>> {
         "cleanup" => cleanup(batch).await,
         "receive_repeatable" => receive_repeatable(batch).await,
         "drop_repeatable" => drop_repeatable(batch).await,
-        "continue_repeatable" => continue_repeatable(batch).await,
+        "schedule_repeatable" => schedule_repeatable(batch).await,
         _ => Err(Error::InvalidOption(format!("no script legacy/{name}"))),
     }
 }

@@ -24,6 +24,7 @@ def old(cluster: str) -> Iterator[LegacyQueue]:
         redis.zadd(queue.to_key("repeat"), {"mail:::3600000": queue.get_job("1").timestamp + 3600 * SECOND})
         yield queue
         queue.cleanup()
+        assert queue.forget()
         assert redis.keys("{bull}:old:*") == []
 
 

@@ -28,6 +28,7 @@ REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.md"))
 GUIDES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAGES = [*GUIDES, *REFERENCE]
 NO_EXAMPLE = {
+    "bull-layout",
     "configuration",
     "changelog",
     "faq",

@@ -8,14 +8,10 @@ from .pending import Pending
 class CoreEvents:
     """Reads the event stream of one queue on a connection of its own, for one process."""
 
-    def __new__(
-        cls, url: str, prefix: str, name: str, *, last_event_id: str | None, blocking_timeout: int
-    ) -> CoreEvents:
-        """``last_event_id`` None: the end of the stream at the first connect. ``blocking_timeout``: ms of one wait."""
     def start(self) -> None:
         """Connect and find where to begin. Entries are read only while somebody listens or waits."""
     def ready(self, timeout_ms: int) -> Pending[None]:
-        """Wait until it is known where to begin."""
+        """Wait until it is known where to begin, and that the queue is BullMQ's."""
     def listen(self) -> CoreListening:
         """Listen to the entries after the last one that was delivered."""
     def wait_until_finished(self, job_id: str, timeout_ms: int, late: bool) -> Pending[tuple[str, str] | None]:

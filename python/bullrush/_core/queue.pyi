@@ -62,6 +62,12 @@ class CoreQueue:
         """
     def events(self) -> CoreEvents:
         """Return the event stream of this queue, which all callers of this process share."""
+    def new_events(self, *, last_event_id: str | None, blocking_timeout: int) -> CoreEvents:
+        """Return a reader of the event stream of this queue, which checks that the queue is BullMQ's.
+
+        ``last_event_id`` None: it begins at the end of the stream at the first connect. ``blocking_timeout``: ms of one
+        wait.
+        """
     def notifications(self) -> CoreNotifications:
         """Return an object for messages about jobs of this queue."""
     def prepare(self) -> Pending[None]:
@@ -171,6 +177,8 @@ class CoreQueue:
         Three texts: the flavour of Bull (``Bull 2.x``, ``Bull 1.x or 2.x``, ``Bull 3.x or 4.x``, ``Bull``) and what
         shows it, both "" without evidence of Bull; ``1`` if BullMQ's keys are there, else "".
         """
+    def legacy_clients(self) -> Pending[list[str]]:
+        """Return the connections of programs with Bull: the address and the role of each, one after the other."""
     def legacy_calls(
         self, script: str, calls: Sequence[Sequence[int | str | bytes]], other: tuple[str, str] | None = None
     ) -> Pending[list[Any]]:

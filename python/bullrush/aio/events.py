@@ -10,7 +10,7 @@ from bullrush.base.listeners import LoopListeners
 from bullrush.base.operation import run_async
 from bullrush.errors import BullrushError
 from bullrush.events.event import Event
-from bullrush.events.queue_events import EventIteration, QueueEventsCalls
+from bullrush.events.queue_events import REFUSALS, EventIteration, QueueEventsCalls
 from bullrush.values.checks import Duration
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ class QueueEvents(AsyncContext, QueueEventsCalls):
 
     Iterate with ``async for``. Listeners may be coroutine functions. They are called on the running loop, and the next
     batch of events is read when they have returned.
+
+    On a queue of Bull, BullMQ's predecessor, iteration, `run` and `wait_until_ready` raise `LegacyQueueError`. `on`,
+    which cannot wait, emits it as ``error``, and it is logged.
     """
 
     _new_listeners = LoopListeners
@@ -55,6 +58,7 @@ class QueueEvents(AsyncContext, QueueEventsCalls):
 
         Raises:
             RuntimeError: it runs already.
+            LegacyQueueError: the queue belongs to Bull, BullMQ's predecessor.
         """
         self._begin()
         await self._call_listeners(self.iterate())
@@ -67,7 +71,13 @@ class QueueEvents(AsyncContext, QueueEventsCalls):
                 # There is no loop yet: `wait_until_ready` or ``async with`` starts it later.
                 return
             self._begin()
-            self._task = loop.create_task(self._call_listeners(self.iterate()))
+            self._task = loop.create_task(self._run_in_background(self.iterate()))
+
+    async def _run_in_background(self, events: Events) -> None:
+        try:
+            await self._call_listeners(events)
+        except REFUSALS as error:
+            self._report_error(error)
 
     async def _call_listeners(self, events: Events) -> None:
         listeners = cast("LoopListeners", self._listeners)
@@ -77,6 +87,8 @@ class QueueEvents(AsyncContext, QueueEventsCalls):
                     event = await anext(events)
                 except StopAsyncIteration:
                     return
+                except REFUSALS:
+                    raise
                 except BullrushError as error:
                     self._report_error(error)
                     continue

@@ -53,8 +53,8 @@ class HandleOptions(ServerOptions, total=False):
             default=False,
             bullmq=None,
             doc=(
-                "True uses a queue of Bull, BullMQ's predecessor, instead of raising `LegacyQueueError`; its jobs may "
-                "be lost."
+                "True uses a queue of Bull, BullMQ's predecessor, or one that has moved, instead of raising "
+                "`LegacyQueueError`; its jobs may be lost."
             ),
         ),
     ]

@@ -8,13 +8,12 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from bullrush._core import CoreEvents
 from bullrush.base.at_exit import close_at_exit, forget_at_exit
 from bullrush.base.closing import BlockingContext
 from bullrush.base.handle import Handle
 from bullrush.base.operation import operation, options_by_name, reply, run_blocking, sleep
 from bullrush.base.options import HandleOptions
-from bullrush.errors import BullrushError, ConnectionLostError
+from bullrush.errors import BullrushError, ConnectionLostError, LegacyQueueError, QueueNameError
 from bullrush.events.event import Event
 from bullrush.values import checks
 from bullrush.values.checks import Duration
@@ -23,9 +22,13 @@ from bullrush.values.options import Option, checked_options, declare_options
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
-    from bullrush._core import Pending
+    from bullrush._core import CoreEvents, Pending
 
 _READY_MS: Final = 10_000
+#: How long `QueueEvents.on` waits for the server, to say at once that a queue cannot be used.
+_CHECK_MS: Final = 1_000
+#: What does not pass: the queue belongs to Bull, or its name is impossible on a cluster.
+REFUSALS: Final = (LegacyQueueError, QueueNameError)
 #: How long `QueueEvents.close` waits for a listener that is being called.
 _CLOSE_SECONDS: Final = 0.1
 _POLL: Final = 0.002
@@ -108,12 +111,8 @@ class QueueEventsCalls(Handle):
             if self._closing:
                 raise self._closed_error()
             if self._reader is None or not self._is_here():
-                reader = CoreEvents(
-                    self._url,
-                    self._prefix,
-                    self._name,
-                    last_event_id=self._last_event_id,
-                    blocking_timeout=self._blocking_timeout,
+                reader = self.core.new_events(
+                    last_event_id=self._last_event_id, blocking_timeout=self._blocking_timeout
                 )
                 reader.start()
                 self._reader, self._running = (os.getpid(), reader), False
@@ -128,7 +127,6 @@ class QueueEventsCalls(Handle):
             RedisVersionError: the server is too old.
             LegacyQueueError: the queue belongs to Bull, BullMQ's predecessor.
         """
-        await reply(self.core.prepare())
         await reply(self._following(_READY_MS))
         self._autostart()
 
@@ -268,6 +266,9 @@ class QueueEvents(BlockingContext, QueueEventsCalls):
 
     A listener gets an `Event`. ``on("completed", f)`` is called for all jobs, ``on("completed:7", f)`` for job 7.
     Listeners are called one after the other, on a background thread or on the thread of `run`.
+
+    Iteration, `run`, `wait_until_ready` and, with ``autorun``, `on` raise `LegacyQueueError` if the queue belongs to
+    Bull, BullMQ's predecessor. For this the first `on` waits for the server, 1 s at most.
     """
 
     _thread: threading.Thread | None = None
@@ -291,17 +292,37 @@ class QueueEvents(BlockingContext, QueueEventsCalls):
 
         Raises:
             RuntimeError: it runs already.
+            LegacyQueueError: the queue belongs to Bull, BullMQ's predecessor.
         """
         self._begin()
         self._call_listeners(self.iterate())
 
     def _autostart(self) -> None:
         if self._autorun and self._made_listeners is not None and not self.is_running():
+            self._check_now()
             self._begin()
             close_at_exit(self)
             threading.Thread(
-                target=self._call_listeners, args=(self.iterate(),), name=f"bullrush-events-{self._name}", daemon=False
+                target=self._run_in_background,
+                args=(self.iterate(),),
+                name=f"bullrush-events-{self._name}",
+                daemon=False,
             ).start()
+
+    def _check_now(self) -> None:
+        """Raise what reading would report for good. Other errors are reported by reading."""
+        try:
+            self._following(_CHECK_MS).wait()
+        except REFUSALS:
+            raise
+        except BullrushError:
+            pass
+
+    def _run_in_background(self, events: Events) -> None:
+        try:
+            self._call_listeners(events)
+        except REFUSALS as error:
+            self._report_error(error)
 
     def _call_listeners(self, events: Events) -> None:
         self._thread = threading.current_thread()
@@ -311,6 +332,8 @@ class QueueEvents(BlockingContext, QueueEventsCalls):
                     event = next(events)
                 except StopIteration:
                     return
+                except REFUSALS:
+                    raise
                 except BullrushError as error:
                     self._report_error(error)
                 else:

@@ -85,7 +85,7 @@ class LegacyBase(Handle):
 
     @operation
     async def get_flavor(self) -> Layout:
-        """Return the major version of Bull that the queue belongs to, by its keys and up to three of its jobs.
+        """Return the major version of Bull that the queue belongs to, by its keys and some of its jobs.
 
         Bull 3 and 4 store the same; it is "4" then, unless ``flavor`` is given. Redis: one to three round trips at the
         first call, then none.

@@ -37,6 +37,13 @@ def _job_id(name: str, value: object) -> str:
     return check_job_id(value)
 
 
+def _debounce(name: str, value: object) -> dict[str, JSON]:
+    stored: dict[str, JSON] = checks.members(name, value, {"id": checks.text, "ttl": checks.positive_milliseconds})
+    if not stored.get("id"):
+        raise InvalidOptionError(f"{name}.id is needed")
+    return stored
+
+
 #: The name of an option -> its name in the stored JSON, and the check of its value; in the order in which they are
 #: stored.
 _OPTIONS: Final[dict[str, tuple[str, Check]]] = {
@@ -49,11 +56,15 @@ _OPTIONS: Final[dict[str, tuple[str, Check]]] = {
     "timeout": ("timeout", checks.positive_milliseconds),
     "remove_on_complete": ("removeOnComplete", checks.keep),
     "remove_on_fail": ("removeOnFail", checks.keep),
+    "stack_trace_limit": ("stackTraceLimit", checks.at_least(1)),
+    "debounce": ("debounce", _debounce),
     "timestamp": ("timestamp", _NOT_NEGATIVE),
 }
 #: What older versions do not have; they would ignore it.
 _MISSING: Final[dict[str, tuple[str, ...]]] = {
-    "1": ("job_id", "priority", "remove_on_complete", "remove_on_fail"),
+    "1": ("job_id", "priority", "remove_on_complete", "remove_on_fail", "stack_trace_limit", "debounce", "repeat"),
+    "2": ("stack_trace_limit", "debounce", "repeat"),
+    "3": ("debounce",),
 }
 
 
@@ -114,7 +125,10 @@ class NewLegacyJob:
         place: list[int | str | bytes] = [self.opts.get("priority", 0), self.opts.get("jobId", ""), token]
         if layout == "1":
             return [*head, self.attempts, lifo]
-        return [*head, self.attempts, lifo, *place] if layout == "2" else [self.name, *head, lifo, *place]
+        if layout == "2":
+            return [*head, self.attempts, lifo, *place]
+        debounce = self.opts.get("debounce", {})
+        return [self.name, *head, lifo, *place, debounce.get("id", ""), debounce.get("ttl", "")]
 
     def fields(self, layout: Layout) -> dict[str, bytes]:
         """Return the fields of its hash, as the script stores them."""
@@ -125,7 +139,9 @@ class NewLegacyJob:
             "delay": b"%d" % self.delay,
         }
         if layout >= "3":
-            return {"name": self.name.encode(), **common, "priority": b"%d" % self.opts.get("priority", 0)}
+            priority = b"%d" % self.opts.get("priority", 0)
+            debounced = {"deid": self.opts["debounce"]["id"].encode()} if "debounce" in self.opts else {}
+            return {"name": self.name.encode(), **common, "priority": priority, **debounced}
         counts = {"attempts": b"%d" % self.attempts, "attemptsMade": b"0", "progress": b"0"}
         results = {"stacktrace": b"[]", "returnvalue": b"null"}
         return {**common, **counts, **results, **({"failedReason": b""} if layout == "2" else {})}
@@ -147,14 +163,14 @@ def new_job(layout: Layout, name: object, data: JSON, options: Mapping[str, obje
     """
     if not isinstance(name, str):
         raise InvalidOptionError(f"Job name must be a str, not {type(name).__name__}")
-    opts: dict[str, JSON] = {}
-    for option, (stored, check) in _OPTIONS.items():
-        value = options.get(option)
-        if value is None:
-            continue
-        if option in _MISSING.get(layout, ()):
+    for option in _MISSING.get(layout, ()):
+        if options.get(option) is not None:
             raise InvalidOptionError(f"{option} cannot be used: Bull {layout}.x does not have it")
-        opts[stored] = check(option, value)
+    opts: dict[str, JSON] = {
+        stored: check(option, options[option])
+        for option, (stored, check) in _OPTIONS.items()
+        if options.get(option) is not None
+    }
     for option in ("removeOnComplete", "removeOnFail"):
         if layout == "2" and not isinstance(opts.get(option, True), bool):
             raise InvalidOptionError(f"{option} must be True or False: Bull 2.x would remove all jobs")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Final
+from typing import Any, Final
+
+from bullrush.extending import cron_next
 
 # From the right, since names may have colons. Bull 3.0 stores the end as it was given, which may be a time with colons.
 _KEY: Final = re.compile(
@@ -67,3 +69,18 @@ def _time(text: str) -> int | None:
         return None
     moment = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
     return round(moment.timestamp() * 1000)
+
+
+def next_time(repeatable: Repeatable, repeat: dict[str, Any], after: int) -> int | None:
+    """Return when a repeatable runs next, as Bull computes it; None if it has ended."""
+    count, limit = repeat.get("count"), repeat.get("limit")
+    if isinstance(limit, int) and (count if isinstance(count, int) else 0) >= limit:
+        return None
+    if repeatable.every:
+        next: int | None = after // repeatable.every * repeatable.every + repeatable.every
+    elif repeatable.pattern:
+        tz = repeatable.tz or repeat.get("tz") or ("UTC" if repeat.get("utc") else None)
+        next = cron_next(repeatable.pattern, tz, after)
+    else:
+        next = None
+    return None if next is None or (repeatable.end_date is not None and next > repeatable.end_date) else next

@@ -25,6 +25,45 @@ class Progress(NamedTuple):
 OnProgress: TypeAlias = Callable[[Progress], object]
 
 
+class LegacyClient(NamedTuple):
+    """A connection of a program with Bull.
+
+    Attributes:
+        address: host and port as Redis sees them; "" for a listener that Redis does not tell from others.
+        role: ``worker`` waits for jobs; ``listener`` hears of delayed jobs: a worker of any version, or a producer of
+            1.x or 2.x; ``client`` is another connection with the name that Bull gives it.
+    """
+
+    address: str
+    role: str
+
+
+@dataclass(frozen=True)
+class LegacyUse:
+    """Who uses the queue of Bull still.
+
+    Attributes:
+        clients: the connections of programs with Bull; None if Redis refuses to list them.
+        left: how many jobs and repeatables are left there; finished jobs do not count.
+        owes: callers wait there for outcomes that the bridge has not written yet.
+        quiet: no job has come for a minute, as far as the bridge has seen.
+    """
+
+    clients: tuple[LegacyClient, ...] | None = None
+    left: int = 0
+    owes: bool = False
+    quiet: bool = False
+
+    @property
+    def safe_to_clean_up(self) -> bool:
+        """Whether nothing shows that Bull needs the queue. Producers of Bull 3 and 4 are seen only when they add."""
+        return self.clients == () and not self.left and not self.owes and self.quiet
+
+
+#: Is called when the use has changed.
+OnUse: TypeAlias = Callable[[LegacyUse], object]
+
+
 class Remark(NamedTuple):
     """What the user has to know about one job, or about one key that is no job.
 
@@ -107,16 +146,20 @@ class BridgeReport:
         mirrored: how many outcomes were written to the legacy queue.
         renamed: how many jobs got a new id, ``l-<old id>``.
         notes: jobs that were moved and are special.
+        use: who used the queue of Bull at the end.
     """
 
     moved: dict[str, int] = field(default_factory=dict)
     mirrored: int = 0
     renamed: int = 0
     notes: list[Remark] = field(default_factory=list)
+    use: LegacyUse = LegacyUse()
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain values."""
-        return {**asdict(self), "notes": _plain(self.notes)}
+        clients = None if self.use.clients is None else [client._asdict() for client in self.use.clients]
+        use = {**asdict(self.use), "clients": clients, "safe_to_clean_up": self.use.safe_to_clean_up}
+        return {**asdict(self), "notes": _plain(self.notes), "use": use}
 
 
 def _plain(remarks: list[Remark]) -> list[dict[str, str]]:

@@ -8,6 +8,7 @@ use super::super::output::Output;
 use super::super::pending::Pending;
 use super::command::Argument;
 use super::CoreQueue;
+use bullrush::queue::legacy::listeners::clients;
 use bullrush::queue::legacy::Users;
 use bullrush::scripts::legacy::{by_name, Batch};
 use bullrush::scripts::ALL;
@@ -20,6 +21,14 @@ impl CoreQueue {
             let Users { bull, bullmq } = Users::read(queue.link(), queue.keys()).await?;
             let (flavour, shown_by) = bull.map(|found| (found.flavour.name(), found.shown_by)).unwrap_or_default();
             Ok(Output::Texts(vec![flavour.to_owned(), shown_by, if bullmq { "1" } else { "" }.to_owned()]))
+        })
+    }
+
+    /// The connections of programs with Bull: each address and role.
+    fn legacy_clients(&self) -> Pending {
+        self.start(|queue| async move {
+            let found = clients(queue.link(), queue.keys()).await?;
+            Ok(Output::Texts(found.into_iter().flat_map(|one| [one.address, one.role.to_owned()]).collect()))
         })
     }
 

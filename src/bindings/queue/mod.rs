@@ -222,6 +222,11 @@ impl CoreQueue {
         CoreEvents::shared(self.endpoint.clone(), self.keys.clone())
     }
 
+    #[pyo3(signature = (*, last_event_id, blocking_timeout))]
+    fn new_events(&self, last_event_id: Option<String>, blocking_timeout: u64) -> CoreEvents {
+        CoreEvents::own(self.handle(), last_event_id, Duration::from_millis(blocking_timeout))
+    }
+
     fn prepare(&self) -> Pending {
         self.write(|_| async { Ok(Output::Nothing) })
     }

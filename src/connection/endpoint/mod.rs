@@ -7,7 +7,7 @@ use std::fmt;
 use std::future;
 use std::time::Duration;
 
-use redis::RedisConnectionInfo;
+use redis::{Cmd, RedisConnectionInfo, Value};
 
 use super::connect_error::ConnectError;
 use super::socket::{Address, Tls};
@@ -59,6 +59,11 @@ impl Endpoint {
                 _ => {}
             }
         }
+    }
+
+    /// Asks each master of a cluster a question. See [`Place::ask_masters`].
+    pub async fn ask_masters(&self, question: &Cmd, within: Duration) -> Vec<Value> {
+        self.place.ask_masters(question, within, &self.login, self.tls.as_ref()).await
     }
 
     /// Whether one of several servers is the right one, and another one takes over when it fails.

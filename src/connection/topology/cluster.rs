@@ -35,6 +35,8 @@ pub(in crate::connection) struct Cluster {
 struct Seen {
     /// Those that a node named last.
     nodes: Vec<Address>,
+    /// Those of them that serve slots.
+    masters: Vec<Address>,
     /// The latest redirections, by slot.
     moved: HashMap<u16, (Address, Instant)>,
 }
@@ -42,6 +44,11 @@ struct Seen {
 impl Cluster {
     pub fn new(seeds: Vec<Address>) -> Self {
         Cluster { seeds, seen: Mutex::default() }
+    }
+
+    /// The masters that a node named last.
+    pub fn masters(&self) -> Vec<Address> {
+        self.seen.lock().masters.clone()
     }
 
     /// A node has said that another one has a slot.
@@ -121,7 +128,10 @@ impl Cluster {
         let ranges = read_slots(slots, asked).map_err(|error| format!("{asked} says {error}"))?;
         let nodes: HashSet<&Address> = ranges.iter().flat_map(|range| &range.nodes).collect();
         if !nodes.is_empty() {
-            self.seen.lock().nodes = nodes.into_iter().cloned().collect();
+            let masters: HashSet<&Address> = ranges.iter().filter_map(|range| range.nodes.first()).collect();
+            let mut seen = self.seen.lock();
+            seen.nodes = nodes.into_iter().cloned().collect();
+            seen.masters = masters.into_iter().cloned().collect();
         }
         let owner = ranges.iter().find(|range| (range.first..=range.last).contains(&slot));
         let owner = owner.and_then(|range| range.nodes.first().cloned());
@@ -214,6 +224,7 @@ mod tests {
         assert_eq!(owner(&cluster, 10).await.unwrap(), tcp("b", 5));
         assert!(matches!(owner(&cluster, 20).await, Err(ConnectError::Retry(text)) if text.contains("slot 20")));
         assert_eq!(cluster.seen.lock().nodes.len(), 4, "it knows all nodes that were named");
+        assert_eq!(cluster.masters().len(), 2, "and which of them are masters");
     }
 
     #[tokio::test]

@@ -8,16 +8,22 @@ mod news;
 mod sentinel;
 
 use std::fmt;
+use std::future;
 use std::sync::Arc;
+use std::time::Duration;
 
-use redis::RedisConnectionInfo;
+use futures_util::{stream, StreamExt};
+use redis::{Cmd, RedisConnectionInfo, Value};
 
 pub(super) use cluster::Cluster;
 use news::News;
 pub(super) use sentinel::Sentinel;
 
 use super::connect_error::ConnectError;
-use super::socket::{Address, Tls};
+use super::socket::{Address, Meter, Tls};
+
+/// So many masters are asked at the same time.
+const AT_ONCE: usize = 16;
 
 /// How the address of the server is found.
 #[derive(Clone)]
@@ -63,7 +69,7 @@ impl Located {
     pub async fn moved(&self) -> Address {
         match &self.news {
             Some(news) => news.moved_from(&self.address).await,
-            None => std::future::pending().await,
+            None => future::pending().await,
         }
     }
 }
@@ -82,6 +88,26 @@ impl Place {
             Place::Fixed(_) | Place::Cluster(..) => None,
         };
         Ok(Located { address: self.locate(login, tls).await?, news })
+    }
+
+    /// Asks each master of a cluster a question, on a connection of its own, and leaves out those that do not answer
+    /// `within` this time. Nobody is asked where there is no cluster.
+    pub async fn ask_masters(
+        &self,
+        question: &Cmd,
+        within: Duration,
+        login: &RedisConnectionInfo,
+        tls: Option<&Tls>,
+    ) -> Vec<Value> {
+        let masters = match self {
+            Place::Cluster(cluster, _) => cluster.masters(),
+            Place::Fixed(_) | Place::Sentinel(_) => Vec::new(),
+        };
+        let ask = |master: Address| async move {
+            let answer = ask::ask(&master, login, tls, question, Meter::default());
+            tokio::time::timeout(within, answer).await.ok()?.ok()
+        };
+        stream::iter(masters).map(ask).buffer_unordered(AT_ONCE).filter_map(future::ready).collect().await
     }
 
     /// The address to connect to.

@@ -35,4 +35,5 @@ def finish_all(redis: Redis, node: NodeProcess, queue: Queue) -> list[str]:
 
 
 def keys_of(redis: Redis, queue: LegacyQueue) -> set[str]:
-    return {key.removeprefix(f"bull:{queue.name}:") for key in redis.keys(f"bull:{queue.name}:*")}
+    """Return the names of the keys of a queue, without the signpost that a move leaves."""
+    return {key.removeprefix(f"bull:{queue.name}:") for key in redis.keys(f"bull:{queue.name}:*")} - {"ext:moved"}

@@ -1,6 +1,7 @@
 """Jobs that `LegacyQueue` adds are those that real Bull adds, and real Bull works them."""
 
 import asyncio
+import json
 import time
 from datetime import timedelta
 from typing import Any
@@ -36,7 +37,22 @@ PLACED: list[dict[str, Any]] = [
     {"job_id": "order-1", "delay": DELAY},
     {"job_id": "order-2", "delay": DELAY, "remove_on_complete": True, "remove_on_fail": False},
 ]
-STORED = {"job_id": "jobId", "remove_on_complete": "removeOnComplete", "remove_on_fail": "removeOnFail"}
+#: With Bull 3 and 4.
+TRACED: list[dict[str, Any]] = [{"stack_trace_limit": 3}]
+#: With Bull 4.16.
+DEBOUNCED: list[dict[str, Any]] = [
+    {"debounce": {"id": "a", "ttl": DELAY}},
+    {"debounce": {"id": "a", "ttl": DELAY}},
+    {"delay": DELAY, "stack_trace_limit": 1, "debounce": {"id": "b"}},
+    {"debounce": {"id": "b"}, "priority": 1},
+    {"job_id": "order-1", "debounce": {"id": "c"}},
+]
+STORED = {
+    "stack_trace_limit": "stackTraceLimit",
+    "job_id": "jobId",
+    "remove_on_complete": "removeOnComplete",
+    "remove_on_fail": "removeOnFail",
+}
 
 
 @pytest.fixture(params=FLAVORS)
@@ -104,7 +120,8 @@ def options(library: str, case: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_jobs_are_those_of_real_bull(bull, library, legacy, redis, queue_name):
-    cases = [{**case, "timestamp": NOW} for case in [*PLAIN, *(PLACED if library != "bull1" else [])]]
+    more = {"bull1": [], "bull2": PLACED, "bull4": [*PLACED, *TRACED, *DEBOUNCED]}.get(library, [*PLACED, *TRACED])
+    cases = [{**case, "timestamp": NOW} for case in [*PLAIN, *more]]
     heard = Heard(redis, queue_name)
     heard.read()
     ids = [bull.call("add", queue=queue_name, data={"n": "ä"}, opts=options(library, case)) for case in cases]
@@ -125,6 +142,76 @@ def test_jobs_are_those_of_real_bull(bull, library, legacy, redis, queue_name):
     assert [message for message in ours if message not in more] == published
     assert not more or library in {"bull30", "bull3"}
     assert len(ours) == len(cases) * (2 if library == "bull2" else 1) - (library == "bull2")
+
+
+REPEATABLES: list[dict[str, Any]] = [
+    {"repeat": {"every": DELAY}},
+    {"repeat": {"every": timedelta(hours=2), "limit": 3}, "attempts": 3, "backoff": 500},
+    {"repeat": {"pattern": "0 3 * * *", "tz": "Europe/Paris"}, "priority": 2},
+    {"repeat": {"pattern": "*/7 * * * *", "tz": "UTC", "end_date": NOW + 90 * 24 * DELAY}, "job_id": "order"},
+    {"repeat": {"pattern": "0 0 1 1 *", "tz": "UTC", "start_date": NOW + 500 * 24 * DELAY}, "lifo": True},
+]
+REPEAT = {"pattern": "cron", "start_date": "startDate", "end_date": "endDate"}
+
+
+def repeat_options(case: dict[str, Any]) -> dict[str, Any]:
+    """The options as real Bull gets them."""
+    repeat = {REPEAT.get(name, name): value for name, value in case["repeat"].items()}
+    if isinstance(repeat.get("every"), timedelta):
+        repeat["every"] = round(repeat["every"].total_seconds() * 1000)
+    return {**options("", case), "repeat": repeat}
+
+
+def without_moment(state: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
+    """A state without the time of the add, and the options of each job in their order."""
+    stored = []
+    for name, fields in sorted(state.items()):
+        if name.startswith("repeat:"):
+            opts = json.loads(fields.pop("opts"))
+            assert opts.pop("delay") == int(fields.pop("delay")) and opts.pop("timestamp") == int(
+                fields.pop("timestamp")
+            )
+            stored.append([(key, value) for key, value in opts.items() if key != "repeat"])
+            stored.append(opts["repeat"])
+    return state, stored
+
+
+@pytest.mark.parametrize("library", ["bull3", "bull4"], indirect=True)
+def test_repeatables_are_those_of_real_bull(bull, legacy, redis, queue_name):
+    for case in REPEATABLES:
+        bull.call("add", queue=queue_name, data={"n": "ä"}, opts=repeat_options(case))
+    expected = dump(redis, queue_name)
+    redis.delete(*redis.keys(f"bull:{queue_name}:*"))
+    first = [legacy.add("welcome", {"n": "ä"}, **case) for case in REPEATABLES]
+    found = dump(redis, queue_name)
+    assert [job.id for job in first] == [legacy.get_job(job.id).id for job in first]
+    assert without_moment(found) == without_moment(expected)
+
+
+@pytest.mark.parametrize("library", ["bull3", "bull4"], indirect=True)
+def test_real_bull_goes_on_with_a_repeatable(worker, legacy):
+    legacy.add("welcome", {"n": 1}, repeat={"every": 200, "limit": 2})
+    worked = worker()
+    wait_until(lambda: len(worked()) == 2, "it has run twice")
+    wait_until(lambda: legacy.get_job_counts("delayed") == {"delayed": 0}, "and no more")
+
+
+def test_a_repeatable_that_cannot_be_is_refused(redis_url, queue_name, redis):
+    with LegacyQueue(queue_name, url=redis_url, flavor="4") as queue:
+        for wrong, reason in [
+            ({"repeat": {"cron": "0 3 * * *"}}, "called pattern here"),
+            ({"repeat": {"every": DELAY, "immediately": True}}, "Bull does not have it"),
+            ({"repeat": {"every": DELAY}, "delay": 5}, "delay cannot be used with repeat"),
+            ({"repeat": {"every": DELAY}, "debounce": {"id": "a"}}, "debounce cannot be used with repeat"),
+            ({"repeat": {"every": DELAY, "limit": 0}}, "no time at which a job could run"),
+            ({"repeat": {"every": DELAY, "end_date": NOW + 1000 * DELAY, "pattern": "x"}}, "Both .pattern and .every"),
+            ({"repeat": {"pattern": "x"}}, "pattern"),
+            ({"debounce": {"ttl": 5}}, "debounce.id is needed"),
+            ({"stack_trace_limit": 0}, "stack_trace_limit"),
+        ]:
+            with pytest.raises(InvalidOptionError, match=reason):
+                queue.add("welcome", **wrong)
+    assert dump(redis, queue_name) == {}
 
 
 @pytest.fixture
@@ -192,9 +279,10 @@ def test_jobs_of_a_paused_queue_wait_apart(bull, worker, legacy, queue_name):
 
 @pytest.mark.parametrize("library", ["bull1", "bull2"], indirect=True)
 def test_options_that_a_version_does_not_have_are_refused(library, legacy, redis):
+    later = [{"stack_trace_limit": 3}, {"debounce": {"id": "a"}}, {"repeat": {"every": DELAY}}]
     refused = {
-        "bull1": [{"priority": 1}, {"job_id": "a"}, {"remove_on_fail": True}],
-        "bull2": [{"remove_on_complete": 5}],
+        "bull1": [{"priority": 1}, {"job_id": "a"}, {"remove_on_fail": True}, *later],
+        "bull2": [{"remove_on_complete": 5}, *later],
     }
     for options in refused[library]:
         with pytest.raises(InvalidOptionError, match="Bull " + library[-1]):
@@ -208,7 +296,8 @@ def test_the_flavor_must_be_known(redis_url, queue_name, redis):
             with pytest.raises(LegacyQueueError, match="say which version of Bull"):
                 call()
         assert dump(redis, queue_name) == {}
-        redis.hset(f"bull:{queue_name}:1", mapping={"name": "n", "data": "{}", "opts": '{"timestamp":5}'})
+        opts = '{"attempts":1,"delay":0,"timestamp":5}'
+        redis.hset(f"bull:{queue_name}:1", mapping={"name": "n", "data": "{}", "opts": opts})
         redis.lpush(f"bull:{queue_name}:wait", "1")
         redis.set(f"bull:{queue_name}:id", "1")
         assert queue.add("welcome").id == "2"

@@ -6,14 +6,18 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from redis import Redis
 
 import bullrush.aio
 from bullrush import LegacyQueue, Queue, Worker
+from bullrush.legacy import LegacyUse
+from bullrush.legacy.bridging import watch
 from bullrush.legacy.migrating.movers import source_at
 from tests.interop.conftest import server_of
+from tests.interop.sides.node_process import NodeProcess
 from tests.waiting import wait_until
 
-from .bull_queue import every_bull, newest_bull
+from .bull_queue import BULLS, every_bull, flavor_of, newest_bull
 
 JOBS = int(os.environ.get("BRIDGE_JOBS", "200"))
 
@@ -56,6 +60,33 @@ def test_callers_of_bull_hear_how_their_jobs_end(bull, old, elsewhere, queue_nam
     counts = bull.call("counts", queue=queue_name)
     assert (counts["waiting"], counts["delayed"], counts["failed"]) == (0, 0, 1)
     assert elsewhere.get_job_counts("completed", "failed") == {"completed": 2, "failed": 1}
+
+
+@pytest.mark.parametrize("library", BULLS)
+def test_a_bridge_names_the_programs_with_bull_until_it_is_safe_to_clean_up(library, new, redis_url, monkeypatch):
+    monkeypatch.setattr(watch, "EVERY", 0.05)
+    monkeypatch.setattr(watch, "QUIET", 0.2)
+    uses: list[LegacyUse] = []
+    name = new.name.removesuffix("-new")
+    bull = NodeProcess(library, server_of(redis_url), program="bull.js")
+    bull.call("work", queue=name)
+    bull.call("add", queue=name, data={"hang": True})
+    with ThreadPoolExecutor(1) as thread, LegacyQueue(name, url=redis_url, flavor=flavor_of(bull)) as old:
+        wait_until(lambda: old.get_job_counts("active") == {"active": 1}, "a job runs")
+        bridging = thread.submit(old.bridge, new, on_use=uses.append)
+        roles = {"bull1": {"listener"}, "bull2": {"listener"}, "bull30": {"listener", "client"}}
+        seen = roles.get(library, {"listener", "worker"})
+        wait_until(lambda: uses and {client.role for client in uses[-1].clients} >= seen, "the worker is seen")
+        assert all(client.address.startswith("127.0.0.1:") for client in uses[-1].clients if client.role == "worker")
+        assert uses[-1].left == 1 and not uses[-1].safe_to_clean_up
+        bull.kill()
+        wait_until(lambda: uses[-1].clients == (), "it has gone")
+        assert not uses[-1].safe_to_clean_up
+        with Redis.from_url(redis_url) as redis:
+            redis.delete(old.to_key("active"))
+        wait_until(lambda: uses[-1].safe_to_clean_up, "nothing is left")
+        old.close()
+        assert bridging.result().use == uses[-1]
 
 
 @pytest.mark.parametrize(("bull", "where"), [("bull1", "elsewhere"), ("bull4", "new")], indirect=["bull"])
@@ -103,7 +134,7 @@ def test_jobs_that_a_killed_bridge_had_claimed_move_at_once_and_once(bull, old, 
     assert report.moved == {"waiting": 4}
     assert [job.id for job in elsewhere.get_jobs("waiting", asc=True)] == ids
     assert bull.call("worked", queue=queue_name) == []
-    assert redis.keys(at + "[0-9ae]*") == []
+    assert redis.keys(at + "[0-9ae]*") == [at + "ext:moved"]
 
 
 @newest_bull

@@ -13,9 +13,8 @@ from tests.interop.sides.node_process import NodeProcess
 from tests.interop.sides.state import read_state
 from tests.waiting import wait_until
 
-BULLS = {"bull1": "1.x", "bull2": "2.x", "bull30": "3.x", "bull3": "3.x", "bull4": "4.x"}
+BULLS = ["bull1", "bull11", "bull2", "bull30", "bull3", "bull4"]
 STATES = ["waiting", "delayed", "active", "failed once", "finished", "paused", "paused and empty"]
-CASES = [(bull, state) for bull in BULLS for state in [*STATES, *(["repeatable"] if bull[4:] >= "3" else [])]]
 
 USES: dict[str, Callable[..., object]] = {
     "Queue": lambda name, url: Queue(name, url=url).add("welcome"),
@@ -37,15 +36,44 @@ def key_space(redis: Redis, queue_name: str) -> dict[str, Any]:
     return {key: value for key, value in read_state(redis, queue_name).items() if not key.endswith(":lock")}
 
 
-@pytest.mark.parametrize(("bull", "state"), CASES, indirect=["bull"], ids=lambda value: str(value).replace(" ", "_"))
-def test_a_queue_of_bull_is_refused_by_every_class(bull, state, redis, redis_url, queue_name):
-    bull.call(state, queue=queue_name)
-    if state == "active":
-        wait_until(lambda: redis.lrange(f"bull:{queue_name}:active", 0, -1), "the job is active")
-        assert_refused(redis, redis_url, queue_name)
+@pytest.mark.parametrize("bull", BULLS, indirect=True)
+def test_a_queue_of_bull_is_refused_by_every_class_whatever_its_state(bull, redis, redis_url, queue_name):
+    states = [*STATES, *(["repeatable"] if bull.library[4:] >= "3" else [])]
+    queues = {state: f"{queue_name}-{state.replace(' ', '-')}" for state in states}
+    for state, name in queues.items():
+        bull.call(state, queue=name)
+    active = queues["active"]
+    wait_until(lambda: redis.lrange(f"bull:{active}:active", 0, -1), "the job is active")
+    assert_refused(redis, redis_url, active)
     bull.kill()
-    redis.delete(*redis.keys(f"bull:{queue_name}:*:lock"), "none")
-    assert_refused(redis, redis_url, queue_name)
+    for name in queues.values():
+        redis.delete(*redis.keys(f"bull:{name}:*:lock"), "none")
+        assert_refused(redis, redis_url, name)
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "its time": {"timestamp": 1_700_000_000_000},
+    "a delay": {"delay": 3_600_000},
+    "a time and a delay": {"timestamp": 1_700_000_000_000, "delay": 3_600_000},
+    "attempts": {"attempts": 3, "backoff": 1_000},
+    "a priority": {"priority": 2, "attempts": 2},
+    "an id": {"jobId": "own"},
+    "an interval": {"repeat": {"every": 3_600_000}, "attempts": 3},
+    "debouncing": {"debounce": {"id": "a", "ttl": 60_000}},
+}
+
+
+@pytest.mark.parametrize("bull", ["bull30", "bull3", "bull4"], indirect=True)
+def test_a_job_of_bull_shows_it_whatever_options_it_got(bull, redis, redis_url, queue_name):
+    # Bull 3.0 has no intervals.
+    cases = {given: opts for given, opts in OPTIONS.items() if bull.library != "bull30" or given != "an interval"}
+    names = {given: f"{queue_name}-{given.replace(' ', '-')}" for given in cases}
+    for given, name in names.items():
+        bull.call("add", queue=name, opts=cases[given])
+    bull.kill()
+    for name in names.values():
+        with pytest.raises(LegacyQueueError, match="has the options that Bull gives to each job"):
+            Queue(name, url=redis_url).add("welcome")
 
 
 def assert_refused(redis: Redis, redis_url: str, queue_name: str) -> None:
@@ -69,6 +97,36 @@ BULLMQS: dict[str, Any] = {
     "only a parent": [("flow",)],
     "first met by a worker": [("bare", "add", ["welcome", {}]), ("fetch",), ("delete", "events", "marker", "meta")],
 }
+
+
+THIN: dict[str, Any] = {
+    "plain": ("add", ["welcome", {}]),
+    "its time": ("add", ["welcome", {}, {"timestamp": 1_700_000_000_000}]),
+    "its time and attempts": ("add", ["welcome", {}, {"timestamp": 1_700_000_000_000, "attempts": 3}]),
+    "its time and a delay": ("add", ["welcome", {}, {"timestamp": 1_700_000_000_000, "delay": 3_600_000}]),
+    "all of these": ("add", ["welcome", {}, {"timestamp": 1_700_000_000_000, "delay": 3_600_000, "attempts": 3}]),
+    "a priority": ("add", ["welcome", {}, {"priority": 3, "timestamp": 1_700_000_000_000}]),
+    "an id": ("add", ["welcome", {}, {"jobId": "attempts", "timestamp": 5}]),
+    "many": ("addBulk", [[{"name": "welcome", "data": {}, "opts": {"timestamp": 1}}] * 5]),
+    "cron": ("upsertJobScheduler", ["nightly", {"pattern": "0 3 * * *"}, {"opts": {"attempts": 3}}]),
+    "every": ("upsertJobScheduler", ["hourly", {"every": 3_600_000}]),
+    "old repeatable": ("add", ["welcome", {}, {"repeat": {"every": 3_600_000}, "attempts": 3}]),
+    "old cron": ("add", ["welcome", {}, {"repeat": {"pattern": "0 3 * * *"}}]),
+}
+
+
+@pytest.mark.parametrize("kind", THIN)
+def test_a_queue_of_bullmq_with_nothing_but_jobs_is_not_refused(kind, node_fleet, redis, redis_url, queue_name):
+    """Its settings were skipped, its events trimmed, its markers popped, its priorities used up."""
+    method, args = THIN[kind]
+    for library in ("bullmq5", "bullmq6"):
+        name = f"{queue_name}-{library}"
+        node, at = node_fleet.get(library), {"db": 0, "prefix": "bull", "queue": name}
+        node.call("queue", at=at, opts={"skipMetasUpdate": True}, method=method, args=args)
+        redis.delete(*(f"bull:{name}:{suffix}" for suffix in ("events", "marker", "meta", "pc")))
+        for use in ("Queue", "QueueEvents"):
+            USES[use](name, redis_url)
+        node.call("close", stem=name)
 
 
 @pytest.mark.parametrize("steps", BULLMQS.values(), ids=[kind.replace(" ", "_") for kind in BULLMQS])

@@ -11,7 +11,7 @@ from tests.interop.conftest import server_of
 from tests.interop.sides.state import read_state
 from tests.waiting import wait_until
 
-from .bull_queue import LATER, add, every_bull, finish_all, flavor_of, named_bulls, newest_bull
+from .bull_queue import LATER, add, every_bull, finish_all, flavor_of, keys_of, named_bulls, newest_bull
 
 
 @every_bull
@@ -275,4 +275,4 @@ def test_nothing_is_cleaned_while_callers_wait_for_jobs_that_were_moved(bull, ol
     with Worker(new.name, lambda job: "done", url=redis_url, autorun=True):
         assert old.bridge(new, mirror=True, until="empty", max_seconds=20).mirrored == 1
     old.cleanup(new)
-    assert redis.keys(old.to_key("*")) == []
+    assert keys_of(redis, old) == set()

@@ -1,7 +1,7 @@
 'use strict';
 // Real Bull, BullMQ's predecessor: one JSON command per input line, one reply per line. A command puts a queue into
 // a state (STATES below), or is one of bull_calls.js.
-// usage: node bull.js <bull1|bull2|bull30|bull3|bull4> <redis url>
+// usage: node bull.js <bull1|bull11|bull2|bull30|bull3|bull4> <redis url>
 
 const readline = require('node:readline');
 
@@ -9,7 +9,7 @@ const [library, url] = process.argv.slice(2);
 const Bull = require(library);
 const { hostname, port, pathname } = new URL(url);
 const db = Number(pathname.slice(1));
-const named = library !== 'bull1' && library !== 'bull2';
+const named = !['bull1', 'bull11', 'bull2'].includes(library);
 const queues = new Map();
 const NEVER = 3_600_000;
 

@@ -13,7 +13,7 @@ module.exports = function calls({ library, named, open, forget, add }) {
   async function end(on, id) {
     const job = await on.getJob(id);
     try {
-      if (library === 'bull1') {
+      if (library.startsWith('bull1')) {
         // A caller of 1.x hears of nothing that another process did: it looks again and again.
         while (!(await job.isCompleted())) {
           if (await job.isFailed()) {

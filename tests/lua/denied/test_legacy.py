@@ -15,9 +15,12 @@ def test_jobs_are_added(scenarios, script, due, lifo, priority):
     head = ["1"] if script == "2" else []
     name = ["welcome"] if script == "3" else []
 
+    def debounce(id):
+        return [f"debounced-{id}", 60_000] if script == "3" else []
+
     def calls(queue):
         arguments = [*name, "{}", "{}", NOW, 5000 if due else 0, due, *head, lifo, priority]
-        return [(f"legacy/add_{script}", *arguments, job_id, "token") for job_id in ("a", "b", "c")]
+        return [(f"legacy/add_{script}", *arguments, id, "token", *debounce(id)) for id in ("a", "b", "c")]
 
     assert scenarios.faults(Scenario(nothing, calls)) == {}
 

@@ -10,8 +10,9 @@ NOW = 1795225366409
 def add(run, queue):
     """Adds a job and returns the reply."""
 
-    def add(*, due=0, lifo=False, priority=0, job_id=""):
-        return run(SCRIPT, queue, "welcome", "{}", "{}", NOW, max(due - NOW, 0), due, lifo, priority, job_id, "token")
+    def add(*, due=0, lifo=False, priority=0, job_id="", debounce="", ttl=""):
+        times = [NOW, max(due - NOW, 0), due]
+        return run(SCRIPT, queue, "welcome", "{}", "{}", *times, lifo, priority, job_id, "token", debounce, ttl)
 
     return add
 
@@ -44,3 +45,15 @@ def test_a_custom_id_that_exists_adds_nothing(add, queue, dump):
     before = dump(queue)
     assert add(job_id="a", priority=1) == ["a", 0]
     assert dump(queue) == {**before, "id": "2"}
+
+
+def test_a_debounce_id_is_held_until_its_time_is_over_or_its_job_ends(add, queue, client, dump):
+    assert add(debounce="a", ttl=60_000) == ["1", 1] and add(debounce="b") == ["2", 1]
+    assert 50_000 < client.pttl(f"bull:{queue}:de:a") <= 60_000 and client.pttl(f"bull:{queue}:de:b") == -1
+    with client.pubsub(ignore_subscribe_messages=True) as heard:
+        heard.subscribe(f"bull:{queue}:debounced@token")
+        assert add(debounce="a") == ["1", 0]
+        message = next(filter(None, iter(lambda: heard.get_message(timeout=5), 0)))
+        assert message["data"] == "1"
+    state = dump(queue)
+    assert state["wait"] == ["2", "1"] and state["1"]["deid"] == "a" and "3" not in state

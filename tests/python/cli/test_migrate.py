@@ -13,7 +13,9 @@ import pytest
 from redis import Redis
 
 from bullrush import LegacyQueue, Queue
+from bullrush.cli.migrate.printing import use_of
 from bullrush.cli.terminal.bar import Bar
+from bullrush.legacy import LegacyClient, LegacyUse
 from tests.waiting import wait_until
 
 WRONG = {
@@ -119,7 +121,26 @@ def test_a_queue_that_was_moved_is_cleaned_up(run, bull, redis):
     assert (again.code, again.json["moved"], again.json["flavor"]) == (0, {}, None)
     ended = run("migrate", bull.name, "--to-prefix", "moved", "--cleanup", "--yes")
     assert ended.code == 0 and f"of bull:{bull.name} deleted" in ended.out
-    assert redis.keys(f"bull:{bull.name}:*") == []
+    assert redis.keys(f"bull:{bull.name}:*") == [f"bull:{bull.name}:ext:moved"]
+
+
+def test_a_queue_that_was_moved_says_where_to_until_it_is_forgotten(run, bull, redis):
+    run("migrate", bull.name, "--to-prefix", "moved")
+    run("migrate", bull.name, "--to-prefix", "moved", "--cleanup", "--yes")
+    refused = run("add", bull.name, "welcome", "{}")
+    assert refused.code == 3 and f'have moved to moved:{bull.name}: use prefix "moved"' in refused.err
+    assert f'"bullrush migrate {bull.name} --forget" frees its name' in refused.err
+    as_target = run("migrate", bull.name, "--prefix", "other", "--flavor", 4, "--to-prefix", "bull")
+    assert as_target.code == 3 and f"the target bull:{bull.name} is refused, it is a queue of Bull" in as_target.err
+    forgotten = run("migrate", bull.name, "--forget")
+    assert forgotten.code == 0 and "new queues may have its name" in forgotten.out
+    assert redis.keys(f"bull:{bull.name}:*") == [] and run("add", bull.name, "welcome", "{}").code == 0
+    assert run("migrate", bull.name, "--forget", "--json").json == {"queue": bull.name, "forgotten": False}
+
+
+def test_a_queue_that_never_was_is_not_verified(run, queue_name):
+    refused = run("migrate", queue_name, "--to-prefix", "moved", "--verify")
+    assert refused.code == 3 and f"there is no queue bull:{queue_name} at " in refused.err
 
 
 def test_a_target_with_jobs_needs_merge(run, bull, target):
@@ -187,7 +208,7 @@ def test_finished_jobs_are_deleted_only_after_a_question(run, terminal, bull, re
     asked.sees(f"{question} [y/N]")
     asked.sendline("n")
     assert asked.ended()[0] == 1 and redis.zcard(f"bull:{bull.name}:failed") == 1
-    assert run(*words, "--yes").code == 0 and redis.keys(f"bull:{bull.name}:*") == []
+    assert run(*words, "--yes").code == 0 and redis.keys(f"bull:{bull.name}:*") == [f"bull:{bull.name}:ext:moved"]
 
 
 def at_job(monkeypatch, number, act):
@@ -289,11 +310,31 @@ def test_without_rich_the_bar_is_plain_text(terminal, bull):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_bridge_carries_jobs_over_until_a_signal_comes(number, bull, target):
     words = [sys.executable, "-m", "bullrush", "migrate", bull.name, "--to-prefix", "moved", "--bridge", "--json"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as bridge:
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as bridge:
         wait_until(lambda: target.get_waiting_count() == 2, "the bridge has carried two jobs over")
         bull.add("welcome", {"user": 3})
         wait_until(lambda: target.get_waiting_count() == 3, "the bridge has carried a third one over")
         bridge.send_signal(number)
-        out, _ = bridge.communicate(timeout=20)
-    assert bridge.returncode == 0
-    assert json.loads(out)["moved"]["waiting"] == 3
+        out, said = bridge.communicate(timeout=20)
+    assert bridge.returncode == 0 and "Do not clean up yet: " in said
+    report = json.loads(out)
+    assert report["moved"]["waiting"] == 3
+    assert report["use"] == {"clients": [], "left": 0, "owes": False, "quiet": False, "safe_to_clean_up": False}
+
+
+LISTENER, WORKER = LegacyClient("", "listener"), LegacyClient("10.0.0.7:51234", "worker")
+USES = {
+    "safe": (LegacyUse((), quiet=True), "Cleaning up is safe: no program with Bull is seen"),
+    "programs": (LegacyUse((WORKER, LISTENER), quiet=True), "10.0.0.7:51234 (worker), unknown address (listener)."),
+    "many_programs": (LegacyUse((WORKER,) * 7, quiet=True), "10.0.0.7:51234 (worker) and 2 more."),
+    "refused": (LegacyUse(None, quiet=True), "Redis does not say which programs with Bull are connected"),
+    "jobs": (LegacyUse((), left=2, quiet=True), "Do not clean up yet: 2 jobs or repeatables are left."),
+    "outcomes": (LegacyUse((), owes=True, quiet=True), "Do not clean up yet: callers wait for outcomes."),
+    "not_quiet": (LegacyUse(()), "Do not clean up yet: it is not a minute yet that no job has come."),
+}
+
+
+@pytest.mark.parametrize(("use", "line"), USES.values(), ids=USES)
+def test_a_bridge_says_why_cleaning_up_is_not_safe_yet(use, line):
+    assert line in use_of(use)
+    assert use.safe_to_clean_up == ("is safe" in use_of(use))

@@ -16,10 +16,11 @@ EXAMPLES: Final = """\
   bullrush migrate mail --from redis://old:6379/0 --to-prefix bullmq --history 1000
   bullrush migrate mail --to-prefix bullmq --verify                                compare both queues
   bullrush migrate mail --to-prefix bullmq --cleanup                               delete the keys of Bull
-  bullrush migrate mail --to-url redis://new:6379/0 --bridge --mirror              carry jobs until Ctrl-C"""
+  bullrush migrate mail --to-url redis://new:6379/0 --bridge --mirror              carry jobs until Ctrl-C
+  bullrush migrate mail --forget                                                   free the name for new queues"""
 
 #: What the command does instead of moving once. At most one of them is given.
-MODES: Final = ("dry_run", "verify", "cleanup", "bridge")
+MODES: Final = ("dry_run", "verify", "cleanup", "bridge", "forget")
 
 #: The options that say how jobs are moved.
 MOVING: Final = ("merge", "order", "history", "legacy_workers_stopped", "default_name", "keep_backoff")
@@ -32,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("queue", metavar="QUEUE", help="the name of the queue of Bull")
     add_connection(parser, "--from", "--url")
-    target = parser.add_argument_group("the queue that gets the jobs; at least one of these")
+    target = parser.add_argument_group("the queue that gets the jobs; at least one of these, but for --forget")
     target.add_argument("--to-name", metavar="NAME", help="its name (default: the same)")
     target.add_argument("--to-prefix", metavar="PREFIX", help="its prefix (default: the same)")
     target.add_argument("--to-url", metavar="URL", help="its Redis (default: BULLRUSH_TO_URL, else the same)")
@@ -64,6 +65,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="delete the keys of Bull and its finished jobs, if nothing is left to run",
     )
     instead.add_argument("--bridge", action="store_true", help="carry new jobs over until Ctrl-C or SIGTERM")
+    instead.add_argument(
+        "--forget",
+        action="store_true",
+        help="remove the signpost that a move leaves: other programs may use the name again",
+    )
     moving.add_argument(
         "--mirror", action="store_true", help="with --bridge: tell callers that wait for jobs of Bull how they ended"
     )
@@ -76,9 +82,9 @@ def mode_of(options: argparse.Namespace) -> str:
     Raises:
         CommandError: no target, or an option that this mode does not know.
     """
-    if not (options.to_name or options.to_prefix or to_url(options)):
-        raise CommandError("say where the jobs go, by --to-name, --to-prefix or --to-url", USAGE)
     mode = next((mode for mode in MODES if getattr(options, mode)), "move")
+    if mode != "forget" and not (options.to_name or options.to_prefix or to_url(options)):
+        raise CommandError("say where the jobs go, by --to-name, --to-prefix or --to-url", USAGE)
     for name in dict.fromkeys((*MOVING, *BRIDGING)):
         if getattr(options, name) and name not in _KNOWN.get(mode, ()):
             with_it = "needs --bridge" if name == "mirror" else f"does not go together with {_option(mode)}"

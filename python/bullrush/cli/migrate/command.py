@@ -28,6 +28,10 @@ def run(options: argparse.Namespace) -> int:
     legacy = LegacyQueue(
         options.queue, url=source, prefix=options.prefix, flavor=options.flavor, timeout=options.timeout
     )
+    if mode == "forget":
+        with legacy:
+            printing.print_forgotten(legacy, there_was_one=legacy.forget(), as_json=options.json)
+        return 0
     target = source if target is None else checked_url(target)
     to = Queue(
         options.to_name or options.queue,
@@ -95,6 +99,7 @@ def _bridge(legacy: LegacyQueue, to: Queue, heading: printing.Heading, options: 
                 to,
                 **given(options, *BRIDGING),
                 on_progress=lambda progress: bar.show(progress.moved),
+                on_use=lambda use: bar.say(printing.use_of(use)),
             ),
             legacy.close,
         )

@@ -11,7 +11,7 @@ from bullrush.cli.migrate.refusals import in_options
 from bullrush.cli.terminal.output import jobs_of, say, write, write_json, write_table
 from bullrush.cli.terminal.visible import visible
 from bullrush.errors import LegacyQueueError
-from bullrush.legacy import BridgeReport, LegacyQueue, MigrationReport, Remark, Verification, place
+from bullrush.legacy import BridgeReport, LegacyQueue, LegacyUse, MigrationReport, Remark, Verification, place
 from bullrush.masking import masked
 from bullrush.queue import Queue
 
@@ -160,6 +160,7 @@ def print_cleanup(legacy: LegacyQueue, removed: int, *, as_json: bool) -> None:
         write_json({"queue": legacy.name, "removed": removed})
     else:
         write(f"{removed:,} {'key' if removed == 1 else 'keys'} of {legacy.qualified_name} deleted.")
+        write("Its signpost stays, which sends programs to the new queue: --forget removes it.")
 
 
 def print_bridge(heading: Heading, report: BridgeReport, *, as_json: bool) -> None:
@@ -169,6 +170,40 @@ def print_bridge(heading: Heading, report: BridgeReport, *, as_json: bool) -> No
         return
     write(f"{jobs_of(sum(report.moved.values()))} carried over; {report.mirrored:,} outcomes reported to Bull.")
     _print_remarks("special", report.notes)
+    write(use_of(report.use))
+
+
+def use_of(use: LegacyUse) -> str:
+    """Return who uses the queue of Bull still, and whether it can be cleaned up, as a line."""
+    if use.safe_to_clean_up:
+        return (
+            "Cleaning up is safe: no program with Bull is seen, nothing is left, and no job has come for a minute. "
+            "Redis does not show producers of Bull 3.x and 4.x that add nothing: are all of them changed?"
+        )
+    reasons = []
+    if use.clients is None:
+        reasons.append("Redis does not say which programs with Bull are connected (it refuses CLIENT LIST or PUBSUB)")
+    elif use.clients:
+        shown = [f"{client.address or 'unknown address'} ({client.role})" for client in use.clients]
+        more = f" and {len(shown) - _NAMED:,} more" if len(shown) > _NAMED else ""
+        reasons.append(f"programs with Bull are connected: {', '.join(shown[:_NAMED])}{more}")
+    if use.left:
+        reasons.append(f"{use.left:,} {'job or repeatable is' if use.left == 1 else 'jobs or repeatables are'} left")
+    if use.owes:
+        reasons.append("callers wait for outcomes")
+    if not use.quiet:
+        reasons.append("it is not a minute yet that no job has come")
+    return visible(f"Do not clean up yet: {'; '.join(reasons)}.", line=True)
+
+
+def print_forgotten(legacy: LegacyQueue, *, there_was_one: bool, as_json: bool) -> None:
+    """Print whether a signpost was removed."""
+    if as_json:
+        write_json({"queue": legacy.name, "forgotten": there_was_one})
+    elif there_was_one:
+        write(f"{legacy.qualified_name} says no more where its jobs have gone: new queues may have its name.")
+    else:
+        write(f"{legacy.qualified_name} has no signpost: no migration has left one.")
 
 
 def _print_counts(legacy: Mapping[str, Mapping[str, int]], target: Mapping[str, Mapping[str, int]]) -> None:

@@ -13,6 +13,7 @@ _NOTHING: Final = (
 _WORDS: Final = (
     (r"^queue \S+ has no jobs that tell: .*", _NOTHING),
     (r"^this queue belongs to Bull", "the target {target} is refused: it belongs to Bull"),
+    (r"^the jobs of this queue of Bull have", "the target {target} is refused, it is a queue of Bull: its jobs have"),
     (r"^(Bull and BullMQ) use this queue both", r"the target {target} is refused: \1 use it both"),
     (r" Use another prefix than .*", " Give another --to-prefix or --to-name"),
     (r": use bullrush\.Queue$", ": there is nothing to move"),

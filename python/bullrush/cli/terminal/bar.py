@@ -7,6 +7,8 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
+from bullrush.cli.terminal.output import say
+
 if TYPE_CHECKING:
     from rich.progress import Progress
     from typing_extensions import Self
@@ -54,3 +56,12 @@ class Bar:
             self._shown = done
             sys.stderr.write(f"\r{self._title} {done}" + ("" if total is None else f"/{total}"))
             sys.stderr.flush()
+
+    def say(self, line: str) -> None:
+        """Print a line on stderr, above the bar."""
+        if self._rich is not None:
+            self._rich.console.print(line, markup=False, highlight=False, soft_wrap=True)
+            return
+        if self._shown:
+            sys.stderr.write("\n")
+        say(line)

@@ -16,6 +16,7 @@ from bullrush.legacy.report import BridgeReport, OnProgress, Progress, Remark
 if TYPE_CHECKING:
     from bullrush.extending import CoreQueue
     from bullrush.legacy.bridging.mirroring import Mirror
+    from bullrush.legacy.bridging.watch import Watch
 
 #: How often a busy bridge looks for jobs that have ended, seconds.
 _MIRROR_EVERY: Final = 0.1
@@ -34,6 +35,7 @@ class Bridge:
         base: its prefix and name.
         mover: moves jobs.
         mirror: mirrors their ends; None if nobody waits for them.
+        watch: looks who uses the queue.
         on_progress: is called after every batch.
     """
 
@@ -42,10 +44,13 @@ class Bridge:
         legacy: CoreQueue,
         base: str,
         mover: Mover,
+        *,
         mirror: Mirror | None,
+        watch: Watch,
         on_progress: OnProgress | None,
     ) -> None:
         self._legacy, self._base, self._mover, self._mirror = legacy, base, mover, mirror
+        self._watch = watch
         self._on_progress = on_progress
         self._repeatables = 0
         #: Jobs that had to stay, and when they are tried again.
@@ -68,11 +73,21 @@ class Bridge:
                         await continue_repeatable(self._legacy, self._base, id)
                 self.add(await self._mover.move(place, ids))
                 self._report_progress(place)
-        return bool(await self._mirror_some() or waiting or delayed)
+        busy = bool(await self._mirror_some() or waiting or delayed)
+        if self._watch.is_due:
+            await self.look()
+        return busy
 
     async def is_done(self) -> bool:
         """Return whether nothing is left; asked after a round in which there was nothing to do."""
-        return self._left <= len(self._taken) and (self._mirror is None or await self._mirror.is_done())
+        return self._left <= len(self._taken) and not await self._owes()
+
+    async def look(self) -> None:
+        """Look who uses the queue of Bull, and write it to the report."""
+        self.report.use = await self._watch.look(owes=await self._owes())
+
+    async def _owes(self) -> bool:
+        return self._mirror is not None and not await self._mirror.is_done()
 
     async def _read(self) -> tuple[list[str], list[str]]:
         """Return the jobs to move next: waiting ones, the next to run first, and delayed ones."""

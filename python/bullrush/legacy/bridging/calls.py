@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import suppress
 from typing import Any, Final, Literal
 
 from bullrush.errors import ClosedError, ConnectionLostError, InvalidOptionError, OutcomeUnknownError
 from bullrush.extending import QueueCalls, checks, operation, reply, sleep
 from bullrush.legacy.bridging.bridge import Bridge
 from bullrush.legacy.bridging.mirroring import Mirror
+from bullrush.legacy.bridging.watch import Watch
 from bullrush.legacy.convert import UNNAMED, Rules
 from bullrush.legacy.flavor import LegacyBase
 from bullrush.legacy.migrating.claiming import ClaimingMover
 from bullrush.legacy.migrating.moved import Ids
 from bullrush.legacy.migrating.movers import claiming_mover, slot_mover, source_at
 from bullrush.legacy.migrating.options import check_rules, check_target, place
+from bullrush.legacy.migrating.signpost import leave_signpost
 from bullrush.legacy.reading import read_all
-from bullrush.legacy.report import BridgeReport, OnProgress
+from bullrush.legacy.report import BridgeReport, OnProgress, OnUse
 
 _log: Final = logging.getLogger("bullrush")
 
@@ -42,6 +45,7 @@ class LegacyBridging(LegacyBase):
         default_name: str = UNNAMED,
         keep_backoff: bool = False,
         on_progress: OnProgress | None = None,
+        on_use: OnUse | None = None,
     ) -> BridgeReport:
         """Move waiting and delayed jobs to a queue of BullMQ while programs go on adding them here, until `close`.
 
@@ -50,6 +54,8 @@ class LegacyBridging(LegacyBase):
         of Bull is paused, nothing moves. Repeatable jobs stay Bull's: each of their jobs moves when it is due, and the
         bridge schedules the next one here as a worker of Bull does. A run with ``migrate`` makes job schedulers of
         them.
+
+        As `migrate` does, it leaves a signpost in the queue of Bull.
 
         The bridge ends at ``close()`` from another thread, when its task is cancelled, after ``max_seconds``, or when
         nothing is left to do. A batch that is under way is finished before. If its process is killed, at most 100 jobs
@@ -70,9 +76,11 @@ class LegacyBridging(LegacyBase):
             default_name: the name of jobs that have none.
             keep_backoff: True keeps Bull's exponential delays, see `bullrush.legacy.backoff.bull_backoff`.
             on_progress: is called after every batch, with a `Progress`.
+            on_use: is called with a `LegacyUse` at the start, and when it has changed: which programs with Bull are
+                connected still, and whether `cleanup` is safe. The bridge looks every 5 s.
 
         Returns:
-            What was moved.
+            What was moved, and who used the queue of Bull at the end.
 
         Raises:
             LegacyQueueError: the queue belongs to BullMQ or to both; or ``mirror`` is True and the version of Bull is
@@ -88,7 +96,7 @@ class LegacyBridging(LegacyBase):
         target = check_target(to, self.qualified_name, place(self._url))
         self.core  # noqa: B018 - a queue that is closed already is refused
         try:
-            bridge, claiming = await self._begin(target, rules, mirrors, on_progress)
+            bridge, claiming = await self._begin(target, rules, mirrors, on_progress, on_use)
         except ClosedError:  # `close` came first
             return BridgeReport()
         try:
@@ -111,6 +119,9 @@ class LegacyBridging(LegacyBase):
                     continue
                 await self._wait(wait if deadline is None else min(wait, max(deadline - time.monotonic(), 0.0)))
                 wait = min(wait * 2, _LONGEST_WAIT)
+            if not away:
+                with suppress(ConnectionLostError):
+                    await bridge.look()
         except Exception:
             raise
         except BaseException:  # the task was cancelled, or Ctrl-C: no job is left half-way
@@ -119,7 +130,12 @@ class LegacyBridging(LegacyBase):
         return bridge.report
 
     async def _begin(
-        self, target: QueueCalls[Any], rules: Rules, mirrors: bool, on_progress: OnProgress | None
+        self,
+        target: QueueCalls[Any],
+        rules: Rules,
+        mirrors: bool,
+        on_progress: OnProgress | None,
+        on_use: OnUse | None,
     ) -> tuple[Bridge, ClaimingMover]:
         """Check both queues and register the bridge. All handles are opened here: they may be closed meanwhile."""
         await self._check_owner()
@@ -128,9 +144,9 @@ class LegacyBridging(LegacyBase):
         decision = await self._decide_ids(target, source)
         claiming = claiming_mover(self, target, rules, decision, mirror=mirrors)
         mover = claiming if mirrors else await slot_mover(self, target, rules, decision) or claiming
-        watcher = None
+        mirror = None
         if layout is not None:
-            watcher = Mirror(
+            mirror = Mirror(
                 self.core,
                 self.qualified_name,
                 source=source,
@@ -139,12 +155,15 @@ class LegacyBridging(LegacyBase):
                 target_name=target.name,
                 to_key=target.to_key,
             )
-        return Bridge(self.core, self.qualified_name, mover, watcher, on_progress), claiming
+        watch = Watch(self.core, self.qualified_name, on_use)
+        bridge = Bridge(self.core, self.qualified_name, mover, mirror=mirror, watch=watch, on_progress=on_progress)
+        return bridge, claiming
 
     async def _decide_ids(self, target: QueueCalls[Any], source: str) -> Ids:
         """Register the bridge at the other queue; return whether jobs keep their ids."""
         [last] = await read_all(self, [["GET", self.to_key("id")]])
         [answer] = await reply(target.core.legacy_calls("open_migration", [[source, 1, last or ""]]))
+        await leave_signpost(self, target)
         return "kept" if answer == b"kept" else "l-"
 
     async def _wait(self, seconds: float) -> None:

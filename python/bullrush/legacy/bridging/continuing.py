@@ -6,15 +6,15 @@ for the same time: whoever comes second changes nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import orjson
 
-from bullrush.extending import cron_next, now_ms, reply
+from bullrush.extending import now_ms, reply
 from bullrush.legacy.bridging.remembered import decoded_object
 from bullrush.legacy.migrating.schedulers import owner
 from bullrush.legacy.reading import fields_of
-from bullrush.legacy.repeatable import Repeatable, read_repeatable
+from bullrush.legacy.repeatable import next_time, read_repeatable
 from bullrush.legacy.wrong_types import WrongType, read_keys
 
 if TYPE_CHECKING:
@@ -59,19 +59,4 @@ async def continue_repeatable(core: CoreQueue, base: str, id: str) -> None:
         "priority": raw.get("priority", b"0"),
     }
     flat = [part for field, value in fields.items() for part in (field, value)]
-    await reply(core.legacy_calls("continue_repeatable", [[repeatable.key, repeatable.next, next, next_id, *flat]]))
-
-
-def next_time(repeatable: Repeatable, repeat: dict[str, Any], after: int) -> int | None:
-    """Return when a repeatable runs next, as Bull computes it; None if it has ended."""
-    count, limit = repeat.get("count"), repeat.get("limit")
-    if isinstance(limit, int) and (count if isinstance(count, int) else 0) >= limit:
-        return None
-    if repeatable.every:
-        next: int | None = after // repeatable.every * repeatable.every + repeatable.every
-    elif repeatable.pattern:
-        tz = repeatable.tz or repeat.get("tz") or ("UTC" if repeat.get("utc") else None)
-        next = cron_next(repeatable.pattern, tz, after)
-    else:
-        next = None
-    return None if next is None or (repeatable.end_date is not None and next > repeatable.end_date) else next
+    await reply(core.legacy_calls("schedule_repeatable", [[repeatable.key, repeatable.next, next, next_id, *flat]]))

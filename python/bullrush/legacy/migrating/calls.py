@@ -15,6 +15,7 @@ from bullrush.legacy.migrating.migration import STATE_OF, Migration
 from bullrush.legacy.migrating.moved import Ids, Mover, new_ids
 from bullrush.legacy.migrating.movers import claiming_mover, repeating, slot_mover, source_at
 from bullrush.legacy.migrating.options import Options, check_options, check_target, place
+from bullrush.legacy.migrating.signpost import has_signpost, leave_signpost, remove_signpost
 from bullrush.legacy.migrating.survey import Survey
 from bullrush.legacy.reading import STATES, count_states, read_all
 from bullrush.legacy.report import MigrationReport, OnProgress, Remark, Verification
@@ -51,6 +52,9 @@ class LegacyMigrating(LegacyBase):
         crash. It ends when no job waits; jobs that producers of Bull add later need another run, or `bridge`.
         Repeatable jobs become job schedulers, ``legacy-<hash>``. If the queue of Bull is paused, the other one is
         paused first; resume it yourself.
+
+        A signpost stays in the queue of Bull until `forget`, after `cleanup`, too: `Queue`, `Worker` and the other
+        classes raise a `LegacyQueueError` that says where the jobs have gone, unless ``allow_legacy=True``.
 
         Redis: on the same server, two round trips per 100 jobs; one script per job. Else three round trips per 100
         jobs, and three scripts per job: a job is claimed here, added there, and then deleted here. A claimed job is in
@@ -89,7 +93,7 @@ class LegacyMigrating(LegacyBase):
         )
         target = check_target(to, self.qualified_name, here)
         source = source_at(self, target)
-        await self._check_known(target, source)
+        await self._check_known()
         survey = Survey(self.core, self.qualified_name)
         before = await count_states(self, STATES)
         report = MigrationReport(before=before, notes=await survey.keys(), dry_run=options.dry_run)
@@ -140,9 +144,10 @@ class LegacyMigrating(LegacyBase):
 
         Raises:
             InvalidOptionError: ``to`` is no queue, or this queue itself.
+            LegacyQueueError: there is no such queue, and was none that has moved; or it is not one of Bull.
         """
         target = check_target(to, self.qualified_name, place(self._url))
-        await self._check_owner()
+        await self._check_known()
         survey = Survey(self.core, self.qualified_name)
         counts = await reply(target.core.get_counts(list(TARGET_STATES.values())))
         found = Verification(await count_states(self, STATES), dict(zip(TARGET_STATES, counts, strict=True)))
@@ -161,7 +166,8 @@ class LegacyMigrating(LegacyBase):
     async def cleanup(self, to: QueueCalls[Any] | None = None) -> int:
         """Delete the keys of this queue, and its finished jobs, when no job is left that still has to run.
 
-        A debounce key of Bull (``de:<id>``) goes with its job. One whose job is gone stays: nothing lists them.
+        A debounce key of Bull (``de:<id>``) goes with its job. One whose job is gone stays: nothing lists them. The
+        signpost stays until `forget`.
 
         Redis: one script per 200 finished jobs; with ``to`` one round trip per 500 jobs that a bridge mirrors.
 
@@ -193,13 +199,22 @@ class LegacyMigrating(LegacyBase):
             await self._forget(target)
         return deleted
 
-    async def _check_known(self, target: QueueCalls[Any], source: str) -> None:
+    @operation
+    async def forget(self) -> bool:
+        """Remove the signpost to the queue to which the jobs have moved: other programs may use the keys again.
+
+        Programs with Bull that still add jobs would share them. Redis: one round trip.
+
+        Returns:
+            Whether there was a signpost.
+        """
+        return await remove_signpost(self)
+
+    async def _check_known(self) -> None:
         """Check that this is a queue of Bull, or was one that has been moved."""
         _, shown_by = await self._find_out()
-        if self._layout is None and not shown_by:
-            [known] = await reply(target.core.commands([["HEXISTS", target.to_key("ext:migration"), source]]))
-            if not known:
-                await self._require_layout()
+        if self._layout is None and not shown_by and not await has_signpost(self):
+            await self._require_layout()
 
     async def _open(self, target: QueueCalls[Any], source: str, options: Options, survey: Survey) -> Ids:
         """Register the migration; return whether jobs keep their ids."""
@@ -210,6 +225,7 @@ class LegacyMigrating(LegacyBase):
                 f"queue {target.qualified_name} has jobs: take an empty one, or say merge=True (ids become l-<id> "
                 "then). Nothing was moved"
             )
+        await leave_signpost(self, target)
         if await survey.is_paused() and not await reply(target.core.is_paused()):
             await reply(target.core.pause())
         return "kept" if answer == b"kept" else "l-"

@@ -1,13 +1,13 @@
-"""lua/legacy/continue_repeatable.lua: the next job of a repeatable of Bull."""
+"""lua/legacy/schedule_repeatable.lua: the next job of a repeatable of Bull."""
 
-SCRIPT = "legacy/continue_repeatable"
+SCRIPT = "legacy/schedule_repeatable"
 KEY = "mail::::60000"
 NOW = 1795225320000
 NEXT = NOW + 60_000
 
 
-def proceed(run, queue):
-    return run(SCRIPT, queue, KEY, NOW, NEXT, f"repeat:ab:{NEXT}", "name", "mail", "data", "{}")
+def proceed(run, queue, before=NOW):
+    return run(SCRIPT, queue, KEY, before, NEXT, f"repeat:ab:{NEXT}", "name", "mail", "data", "{}")
 
 
 def test_the_next_job_is_delayed_once(run, client, queue, dump):
@@ -37,3 +37,12 @@ def test_a_job_that_a_worker_has_added_stays(run, client, queue, dump):
     state = dump(queue)
     assert state[f"repeat:ab:{NEXT}"] == {"name": "theirs"}
     assert "delayed" not in state
+
+
+def test_a_new_repeatable_gets_its_first_job_and_an_old_one_its_new_time(run, client, queue, dump):
+    assert proceed(run, queue, before="") == 1
+    state = dump(queue)
+    assert (state["repeat"], state["delayed"]) == ([(KEY, NEXT)], [(f"repeat:ab:{NEXT}", NEXT * 4096 + 1)])
+    client.zadd(f"bull:{queue}:repeat", {KEY: NOW})
+    assert proceed(run, queue, before="") == 1
+    assert dump(queue) == {**state, "id": "2"}
