@@ -52,6 +52,8 @@ class EmbeddedRedis:
             server), or the server does not start (the message has its error).
     """
 
+    version: tuple[int, ...]
+
     def __init__(
         self,
         directory: str | os.PathLike[str] | None = None,
@@ -73,7 +75,7 @@ class EmbeddedRedis:
         if port is not None or os.name == "nt" or len(os.fsencode(self._socket)) > _LONGEST_SOCKET_PATH:
             self._socket = None
         self._port = port or (0 if self._socket else _free_port())
-        self.url = f"unix://{self._socket}" if self._socket else f"redis://127.0.0.1:{self._port}/0"
+        self.url: str = f"unix://{self._socket}" if self._socket else f"redis://127.0.0.1:{self._port}/0"
         try:
             self._start()
         except BaseException:
@@ -151,7 +153,7 @@ class EmbeddedRedis:
         self._finalizer = weakref.finalize(self, _end, self._owner, self._supervisor, b"", self._scratch)
         try:
             assert self._supervisor.stdout
-            self.pid = int(self._supervisor.stdout.readline() or 0)
+            self.pid: int = int(self._supervisor.stdout.readline() or 0)
             directories.announce(data, self.pid, self.url)
             wait_until_ready(self.url, lambda: self._supervisor.poll() is not None)
         except BaseException as error:

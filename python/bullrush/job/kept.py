@@ -26,6 +26,9 @@ class NoRedis:
 
     _job_worker = None
 
+    name: str
+    prefix: str
+
     def __init__(self, name: str, prefix: str, advice: str) -> None:
         """Take the queue, and the text of the error of calls that need a server."""
         self.name, self.prefix, self._advice = name, prefix, advice

@@ -48,6 +48,11 @@ class Task(Generic[P, R]):
 
     fn: Callable[P, Any]
 
+    signature: Signature
+    name: str
+    opts: JobOptions
+    run_options: RunOptions
+
     def __init__(
         self,
         fn: Callable[P, Any],

@@ -48,7 +48,7 @@ class Fields:
         self._required = frozenset(required)
         self._encoders = [(name, one.exact, one.encode) for name, one in shapes.items() if one.encode]
         self._decoders = {name: (one.exact, one.decode) for name, one in shapes.items()}
-        self.is_identity = all(shape.is_identity for shape in shapes.values())
+        self.is_identity: bool = all(shape.is_identity for shape in shapes.values())
 
     def encode(self, values: dict[str, Any], path: str = "") -> dict[str, Any]:
         """Convert the values to JSON, in place."""
