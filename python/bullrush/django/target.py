@@ -7,7 +7,7 @@ import django
 # Before the import of a backend, which needs the settings.
 django.setup()
 
-from bullrush import Worker  # noqa: E402
 from bullrush.django.workers import make_workers  # noqa: E402
+from bullrush.worker import Worker  # noqa: E402
 
 workers: list[Worker] = make_workers()
