@@ -192,6 +192,7 @@ def test_promote_jobs_and_remove(queue: Queue) -> None:
 def test_promote_many_moves_the_delayed_jobs_with_these_ids(queue: Queue, redis: Redis) -> None:
     ids = [job.id for job in queue.add_bulk([{"name": "n", "opts": {"delay": 60_000}} for _ in range(600)])]
     waiting = queue.add("n").id
+    assert queue.promote_many(["none"]) == []  # loads the script
     redis.config_resetstat()
     assert queue.promote_many([*ids[:550], waiting, "none", ids[0]]) == ids[:550]
     calls: Any = redis.info("commandstats")
