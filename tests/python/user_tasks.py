@@ -121,7 +121,10 @@ def produce() -> None:
 
 async def produce_async() -> None:
     job = await welcome.aenqueue(7)
+    assert_type(job, AsyncTaskJob[Receipt])
     assert_type(await job.result(), Receipt)
+    assert_type(await job.get_state(), str)
+    assert_type(await digest.enqueue(clock(), [1]).aio.result(), bool)
     assert_type(await digest.aget_job("7"), AsyncTaskJob[bool] | None)
     assert_type([name async for name in aio.queue_names()], list[str])
     assert_type(aio.current_job(), aio.Job)

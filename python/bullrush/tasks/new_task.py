@@ -103,7 +103,7 @@ async def aenqueue_many(tasks: Iterable[NewTask[R]], *, timeout: Duration | None
     Returns:
         The jobs in the order given; their calls are awaited.
     """
-    return [job._awaited() for job in await run_async(_add_all(list(tasks), timeout))]
+    return [job.aio for job in await run_async(_add_all(list(tasks), timeout))]
 
 
 async def _add_all(tasks: list[NewTask[Any]], timeout: Duration | None) -> list[TaskJob[Any]]:

@@ -123,7 +123,7 @@ class Task(Generic[P, R]):
         Returns:
             The job; its calls are awaited.
         """
-        return (await run_async(self._producer.add(self.bind(*args, **kwargs))))._awaited()
+        return (await run_async(self._producer.add(self.bind(*args, **kwargs)))).aio
 
     def get_job(self, job_id: str) -> TaskJob[R] | None:
         """Return the job of this task with this id, such as one that another request enqueued. `aget_job` is awaited.
@@ -151,7 +151,7 @@ class Task(Generic[P, R]):
             The job; its calls are awaited. None if there is none, or if it is the job of another task.
         """
         job = await run_async(self._producer.get_job(job_id, self.name, self.opts.get("target")))
-        return None if job is None else job._awaited()
+        return None if job is None else job.aio
 
     def bind(self, *args: P.args, **kwargs: P.kwargs) -> NewTask[R]:
         """Return the task with its arguments, for `enqueue_many`, flows and job schedulers. Nothing is written.

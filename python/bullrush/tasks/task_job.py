@@ -57,8 +57,9 @@ class TaskJob(TaskResult[R], Job[Any, R], Generic[R]):
 
     __slots__ = ()
 
-    def _awaited(self) -> AsyncTaskJob[R]:
-        """Return the same job with calls that are awaited."""
+    @property
+    def aio(self) -> AsyncTaskJob[R]:
+        """The same job with calls that are awaited, for a job that a blocking call enqueued."""
         return self._as_type(AsyncTaskJob)
 
 

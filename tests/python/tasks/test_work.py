@@ -41,7 +41,8 @@ def test_arguments_and_results_have_their_types_on_both_sides(tasks):
     assert work_off(tasks).completed == 1
     assert seen == [(7, noon, "none")]
     assert job.result(1_000) == Receipt(7, noon)
-    assert job.get_state() == "completed"
+    assert asyncio.run(job.aio.result(1_000)) == Receipt(7, noon)
+    assert (job.get_state(), asyncio.run(job.aio.get_state())) == ("completed", "completed")
 
 
 def test_all_calls_of_a_job_that_was_enqueued_on_a_loop_are_awaited(tasks):

@@ -86,7 +86,9 @@ class EagerJob(_Eager, TaskJob[R]):
 
     __slots__ = ("_children", "logged")
 
-    def _awaited(self) -> AsyncEagerJob[R]:
+    @property
+    def aio(self) -> AsyncEagerJob[R]:
+        """The same job with calls that are awaited."""
         return self._as_type(AsyncEagerJob)
 
 
