@@ -42,7 +42,7 @@ class Task(Generic[P, R]):
         fn: the function itself.
         name: the name of its jobs.
         opts: the options of its jobs.
-        run_options: ``timeout`` and ``retry_if`` of its runs.
+        run_options: ``timeout``, ``retry_if`` and ``lock_duration`` of its runs.
         signature: the compiled signature.
     """
 

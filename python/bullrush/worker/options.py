@@ -373,12 +373,18 @@ class WorkerOptions(HandleOptions, TracedOptions, Routing, total=False):
     ]
 
 
-def core_options(settings: Settings, timeouts: Mapping[str, int] | None = None, lanes: Sequence[Lane] = ()) -> bytes:
+def core_options(
+    settings: Settings,
+    timeouts: Mapping[str, int] | None = None,
+    lock_durations: Mapping[str, int] | None = None,
+    lanes: Sequence[Lane] = (),
+) -> bytes:
     """Return the options that the core reads, as JSON.
 
     Args:
         settings: the checked options.
         timeouts: the timeouts of jobs by name.
+        lock_durations: how long their locks last, by name, where ``settings`` do not say it.
         lanes: the queues to serve; without any, the worker's own.
     """
     routing = settings.profile and {
@@ -390,7 +396,7 @@ def core_options(settings: Settings, timeouts: Mapping[str, int] | None = None, 
         # A prefetched job needs a call when it starts, and handler processes make no calls of the worker.
         "prefetch": 0 if settings.isolation == "process" else settings.prefetch,
         "lock_renew_time": settings.lock_renew_time or max(1, settings.lock_duration // 2),
-        "lock_durations": settings.lock_durations or {},
+        "lock_durations": {**(lock_durations or {}), **(settings.lock_durations or {})},
         # As in BullMQ, 0 is no limit.
         "max_started_attempts": settings.max_started_attempts or None,
         "routing": routing,
