@@ -231,6 +231,7 @@ lint: $(VENV)/.built $(VENV)/.dev  ## format, types, stubs and clippy: what CI r
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . || { echo "try: make format" >&2; exit 1; }
 	@$(BIN)/mypy --no-error-summary
 	@$(PY) .ci/stubtest
+	@$(PY) .ci/verifytypes
 	$(call say,Rust: format and clippy)
 	@cargo fmt --all --check
 	@cargo clippy --workspace --all-targets --all-features -- -D warnings

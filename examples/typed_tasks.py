@@ -87,7 +87,7 @@ async def main() -> None:
     packing = enqueue_many([pack.bind(order, gift=order.id == 2) for order in orders])
     async with aio.Worker(tasks, concurrency=10) as worker:  # coroutines on this loop, plain functions on threads
         await worker.run(until="empty")
-    receipt = await paying.aresult(timeout=10_000)
+    receipt = await paying.result(timeout=10_000)
     assert (receipt.order, receipt.job) == (orders[0], paying.id)
     assert [job.result() for job in packing][1] == "pack: order 2 in red paper"
     assert timed.seconds.keys() == {"charge", "pack"}

@@ -18,9 +18,10 @@ from bullrush.worker import RunStats, Worker
 if TYPE_CHECKING:
     from bullrush.legacy import LegacyQueue
     from bullrush.notifications import Notifications
-    from bullrush.tasks import Depends, Middleware, Task, TaskJob, Tasks, aenqueue_many, enqueue_many
+    from bullrush.tasks import AsyncTaskJob, Depends, Middleware, Task, TaskJob, Tasks, aenqueue_many, enqueue_many
 
 __all__ = [
+    "AsyncTaskJob",
     "AttemptResult",
     "DelayedError",
     "Depends",

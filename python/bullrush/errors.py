@@ -85,7 +85,7 @@ class RedisServerError(BullrushError):
             message: the rest of it.
         """
         super().__init__(code, message)
-        self.code = code
+        self.code: str = code
 
     def __str__(self) -> str:
         """Return the error text as Redis sent it, with what to do if Redis wants a password."""
@@ -111,7 +111,7 @@ class EnqueueError(BullrushError):
         """
         super().__init__(message, batch_id, code)
         self.batch_id = batch_id
-        self.code = code
+        self.code: str | None = code
 
     def __str__(self) -> str:
         """Return the message."""

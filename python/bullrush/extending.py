@@ -75,6 +75,7 @@ from bullrush.job.context import RUNNING
 from bullrush.job.failure import traceback_from_handler
 from bullrush.job.fields import JobFields
 from bullrush.job.job import AsyncJob, JobCalls
+from bullrush.job.kept import KeptCalls, NoRedis, kept_record
 from bullrush.job.new_jobs import new_jobs
 from bullrush.job.option_compiler import JOB_OPTIONS, OptionCompiler, read_options
 from bullrush.job.owner import JobOwner
@@ -141,8 +142,10 @@ __all__ = [
     "JobResultWait",
     "JobSchedulerCalls",
     "JobStates",
+    "KeptCalls",
     "Lane",
     "Master",
+    "NoRedis",
     "Option",
     "OptionCompiler",
     "Pending",
@@ -187,6 +190,7 @@ __all__ = [
     "is_key_of_queue",
     "is_reserved_id",
     "json_as_rows",
+    "kept_record",
     "key_slot",
     "maybe_await",
     "merged_metrics",

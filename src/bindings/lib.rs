@@ -24,7 +24,8 @@ mod worker;
 
 use pyo3::prelude::*;
 
-#[pymodule(gil_used = false)]
+// Free-threaded Pythons turn the GIL on for it: our Python code counts on it, and was never run without.
+#[pymodule(gil_used = true)]
 mod _core {
     use std::collections::HashMap;
 

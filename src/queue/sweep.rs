@@ -15,6 +15,9 @@ const CLEANED_PER_PASS: i64 = 10_000;
 /// The most jobs that one call promotes, as in a fetch.
 const MOST_PROMOTED: i64 = 1000;
 
+/// How many jobs one call promotes by their ids.
+const PROMOTED_PER_CALL: usize = 250;
+
 /// The most list elements that one call which removes orphaned jobs may read, and the most ids that it gets.
 const MOST_VISITS: usize = 1_000_000;
 const MOST_ORPHANS: usize = 250;
@@ -38,6 +41,22 @@ impl QueueHandle {
         self.writable().await?;
         while manage::promote_jobs(&self.link, &self.keys, count, self.options.wake.fan_out).await? {}
         Ok(())
+    }
+
+    /// Moves delayed jobs with these ids to where they may run, 250 per call. Returns the ids of those that it moved.
+    ///
+    /// # Errors
+    /// See [`QueueHandle::get_job`].
+    pub async fn promote_many(&self, ids: Vec<String>) -> Result<Vec<String>> {
+        self.writable().await?;
+        let mut moved = Vec::with_capacity(ids.len());
+        for part in ids.chunks(PROMOTED_PER_CALL) {
+            let fan_out = self.options.wake.fan_out;
+            let others = manage::promote_many(&self.link, &self.keys, part, fan_out).await?;
+            let is_other = |at: usize| others.contains(&i64::try_from(at + 1).unwrap_or(0));
+            moved.extend(part.iter().enumerate().filter(|(at, _)| !is_other(*at)).map(|(_, id)| id.clone()));
+        }
+        Ok(moved)
     }
 
     /// Moves up to `limit` delayed jobs that are due to where they may run, 1000 per call. Returns how many.

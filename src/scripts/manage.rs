@@ -5,7 +5,7 @@ mod jobs;
 use redis::Value;
 
 pub use jobs::{
-    add_log, change_delay, change_priority, clear_logs, promote, remove, remove_child_dependency,
+    add_log, change_delay, change_priority, clear_logs, promote, promote_many, remove, remove_child_dependency,
     remove_deduplication_key, remove_unprocessed_children, retry, update_data, update_progress, RetryOptions,
 };
 

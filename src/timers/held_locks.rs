@@ -1,6 +1,6 @@
 //! The locks that a worker holds.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -37,26 +37,39 @@ impl Loss {
 
 /// What is known of the lock of one job. The extender and the handler of the job share it.
 pub struct Lease {
-    /// When the lock was last known to be set; monotonic.
-    renewed: Mutex<Instant>,
+    /// When the lock was last known to be set, monotonic, and for how long.
+    set: Mutex<(Instant, Duration)>,
+    /// For how long each renewal sets it, if not for as long as those of the worker's other jobs.
+    own: Option<Duration>,
     lost: AtomicBool,
     cancelled: OnceLock<String>,
     settled: AtomicBool,
 }
 
 impl Lease {
-    /// `taken`: the moment before the fetch was sent, so that the lock is never assumed to be younger than it is.
-    pub fn new(taken: Instant) -> Self {
+    /// `taken`: the moment before the fetch was sent, so that the lock is never assumed to be younger than it is. The
+    /// fetch has set it for `duration`, and renewals set it for `own`, if that is given.
+    pub fn new(taken: Instant, duration: Duration, own: Option<Duration>) -> Self {
         Self {
-            renewed: Mutex::new(taken),
+            set: Mutex::new((taken, duration)),
+            own: own.filter(|own| *own != duration),
             lost: AtomicBool::new(false),
             cancelled: OnceLock::new(),
             settled: AtomicBool::new(false),
         }
     }
 
-    pub fn age(&self, now: Instant) -> Duration {
-        now.saturating_duration_since(*self.renewed.lock())
+    /// Whether the lock may have expired in Redis.
+    pub fn has_expired(&self, now: Instant) -> bool {
+        let (at, duration) = *self.set.lock();
+        now.saturating_duration_since(at) >= duration
+    }
+
+    /// Whether to renew the lock: it is that old, or it does not last as long yet as it should.
+    fn is_due(&self, now: Instant, age: Duration) -> bool {
+        let (at, duration) = *self.set.lock();
+        let latest = self.own.map_or(age, |own| age.min(quarter(own)));
+        now.saturating_duration_since(at) >= latest || self.own.is_some_and(|own| own != duration)
     }
 
     /// Whether the lock is lost, or the worker ended without waiting for the handler.
@@ -89,6 +102,15 @@ impl Lease {
         !self.lost.swap(true, Ordering::AcqRel)
     }
 }
+
+/// The age at which a lock of this duration is renewed. A lock is looked at as often, so it is renewed before its half.
+#[must_use]
+pub fn quarter(duration: Duration) -> Duration {
+    (duration / 4).max(Duration::from_millis(1))
+}
+
+/// Locks, by id and token.
+pub type Locks = Vec<(Arc<str>, Arc<str>)>;
 
 struct HeldLock {
     token: Arc<str>,
@@ -168,28 +190,48 @@ impl HeldLocks {
         self.expiring.store(true, Ordering::Release);
     }
 
-    /// The (id, token) of the locks to renew: those that were not renewed for this long.
-    pub fn to_renew(&self, age: Duration) -> Vec<(Arc<str>, Arc<str>)> {
+    /// The locks to renew, by the duration that they get; `None` is that of the worker. They were not renewed for this
+    /// long.
+    pub fn to_renew(&self, age: Duration) -> BTreeMap<Option<Duration>, Locks> {
+        let mut due = BTreeMap::<_, Locks>::new();
         if self.expiring.load(Ordering::Acquire) {
-            return Vec::new();
+            return due;
         }
-        self.older_than(age)
-    }
-
-    /// The (id, token) of the locks that were not renewed for this long.
-    pub fn older_than(&self, age: Duration) -> Vec<(Arc<str>, Arc<str>)> {
-        let (locks, now) = (self.locks.lock(), Instant::now());
-        let due = locks.iter().filter(|(_, lock)| lock.lease.age(now) >= age);
-        due.map(|(id, lock)| (id.clone(), lock.token.clone())).collect()
-    }
-
-    /// Whether no lock was renewed for this long.
-    pub fn are_older_than(&self, age: Duration) -> bool {
         let now = Instant::now();
-        self.locks.lock().values().all(|lock| lock.lease.age(now) >= age)
+        for (id, lock) in self.locks.lock().iter().filter(|(_, lock)| lock.lease.is_due(now, age)) {
+            due.entry(lock.lease.own).or_default().push((id.clone(), lock.token.clone()));
+        }
+        due
     }
 
-    /// Note the result of a renewal that was sent `at` that moment; the locks that were refused are lost.
+    pub fn all(&self) -> Locks {
+        self.locks.lock().iter().map(|(id, lock)| (id.clone(), lock.token.clone())).collect()
+    }
+
+    /// The locks that may have expired in Redis.
+    pub fn expired(&self) -> Locks {
+        let (locks, now) = (self.locks.lock(), Instant::now());
+        let expired = locks.iter().filter(|(_, lock)| lock.lease.has_expired(now));
+        expired.map(|(id, lock)| (id.clone(), lock.token.clone())).collect()
+    }
+
+    pub fn are_expired(&self) -> bool {
+        let now = Instant::now();
+        self.locks.lock().values().all(|lock| lock.lease.has_expired(now))
+    }
+
+    /// A renewal for this duration is about to be sent. If its reply gets lost, a lock may last no longer than this.
+    pub fn renewing(&self, locks: &[(Arc<str>, Arc<str>)], at: Instant, duration: Duration) {
+        let held = self.locks.lock();
+        for (id, _) in locks {
+            let Some(lock) = held.get(id) else { continue };
+            let mut set = lock.lease.set.lock();
+            set.1 = set.1.min(at.saturating_duration_since(set.0) + duration);
+        }
+    }
+
+    /// Note the result of a renewal that was sent `at` that moment, for this duration; the locks that were refused are
+    /// lost.
     ///
     /// Returns the (id, token) of the lost locks that were not known to be lost.
     pub fn renewed<'a>(
@@ -197,6 +239,7 @@ impl HeldLocks {
         locks: &'a [(Arc<str>, Arc<str>)],
         refused: &[String],
         at: Instant,
+        duration: Duration,
     ) -> Vec<&'a (Arc<str>, Arc<str>)> {
         let mut held = self.locks.lock();
         let mut lost = Vec::new();
@@ -205,7 +248,7 @@ impl HeldLocks {
             if refused.iter().any(|refused| **refused == **id) {
                 lost.extend(Self::take(&mut held, id, token).filter(|lock| lock.lease.lose()).map(|_| held_lock));
             } else if let Some(lock) = held.get(id).filter(|lock| lock.token == *token) {
-                *lock.lease.renewed.lock() = at;
+                *lock.lease.set.lock() = (at, duration);
             }
         }
         lost
@@ -235,7 +278,7 @@ mod tests {
     fn a_lock_that_is_gone_is_lost_unless_the_job_has_an_outcome() {
         let locks = HeldLocks::default();
         let leases = ["running", "settled"].map(|id| {
-            let lease = Arc::new(Lease::new(Instant::now()));
+            let lease = Arc::new(Lease::new(Instant::now(), Duration::from_secs(30), None));
             locks.insert([(id.into(), "token".into(), lease.clone())]);
             lease
         });
@@ -244,5 +287,38 @@ mod tests {
         assert_eq!(["running", "settled"].map(|id| locks.lose_unsettled(id, "token")), [true, false]);
         assert_eq!(leases.map(|lease| lease.is_lost()), [true, false]);
         assert_eq!(locks.ids(), ["settled"]);
+    }
+
+    #[test]
+    fn a_lock_of_its_own_duration_is_renewed_at_once_and_then_before_its_quarter() {
+        let (locks, taken) = (HeldLocks::default(), Instant::now());
+        let seconds = Duration::from_secs;
+        for (id, own) in [("plain", None), ("same", Some(30)), ("short", Some(2)), ("long", Some(300))] {
+            let lease = Arc::new(Lease::new(taken, seconds(30), own.map(seconds)));
+            locks.insert([(id.into(), "token".into(), lease)]);
+        }
+        let due = |age| -> Vec<_> {
+            let due = locks.to_renew(age);
+            due.into_iter().map(|(duration, locks)| (duration, locks[0].0.to_string())).collect()
+        };
+        let own = [(Some(seconds(2)), "short".to_owned()), (Some(seconds(300)), "long".to_owned())];
+        assert_eq!(due(seconds(7)), own);
+        for (duration, renewed) in locks.to_renew(seconds(7)) {
+            locks.renewing(&renewed, taken, duration.unwrap());
+            let lease = &locks.locks.lock()[&renewed[0].0].lease;
+            let without_a_reply = [duration.unwrap().min(seconds(30)), seconds(30)];
+            assert!(without_a_reply.map(|after| lease.has_expired(taken + after)) == [true; 2]);
+            assert!(!lease.has_expired(taken + seconds(1)));
+        }
+        for (duration, renewed) in locks.to_renew(seconds(7)) {
+            locks.renewed(&renewed, &[], taken, duration.unwrap());
+        }
+        assert_eq!(due(seconds(7)), []);
+        let is_due = |id: &str, after| locks.locks.lock()[id].lease.is_due(taken + after, seconds(7));
+        assert_eq!(["short", "plain", "long"].map(|id| is_due(id, Duration::from_millis(600))), [true, false, false]);
+        assert_eq!(["same", "plain", "long"].map(|id| is_due(id, seconds(7))), [true; 3]);
+        let has_expired = |id: &str, after| locks.locks.lock()[id].lease.has_expired(taken + after);
+        assert_eq!(["short", "plain", "long"].map(|id| has_expired(id, seconds(3))), [true, false, false]);
+        assert_eq!(["short", "plain", "long"].map(|id| has_expired(id, seconds(31))), [true, true, false]);
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::MissedTickBehavior;
 
-use super::held_locks::{HeldLocks, Loss};
+use super::held_locks::{quarter, HeldLocks, Loss};
 use crate::connection::Link;
 use crate::error::Error;
 use crate::error_once::ErrorOnce;
@@ -31,6 +31,8 @@ pub struct LockExtender {
     pub keys: Keys,
     pub locks: Arc<HeldLocks>,
     pub lock_duration: Duration,
+    /// The shortest duration of other locks.
+    pub shortest: Option<Duration>,
     pub renew_time: Duration,
     pub heartbeats: Arc<Heartbeats>,
     pub renewals: Arc<Renewals>,
@@ -40,7 +42,8 @@ impl LockExtender {
     /// Run until dropped. `lost` gets the id and the token of every lost lock and how that was noticed, `failed` the
     /// text of every other error.
     pub async fn run(self, mut lost: impl FnMut(&str, &Arc<str>, Loss), mut failed: impl FnMut(String)) {
-        let period = (self.renew_time / 2).max(Duration::from_millis(1));
+        let age = (self.renew_time / 2).max(Duration::from_millis(1));
+        let period = self.shortest.map_or(age, |shortest| age.min(quarter(shortest)));
         let mut ticks = tokio::time::interval(period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let errors = ErrorOnce::default();
@@ -49,16 +52,22 @@ impl LockExtender {
         let mut pending = None;
         loop {
             ticks.tick().await;
-            let due = self.locks.to_renew(period);
+            let due = self.locks.to_renew(age);
             if due.is_empty() {
                 pending = None;
             }
-            for chunk in due.chunks(CHUNK) {
+            let chunks = due.iter().flat_map(|(own, locks)| locks.chunks(CHUNK).map(|chunk| (*own, chunk)));
+            let chunks: Vec<_> = chunks.collect();
+            for (own, chunk) in chunks {
+                let duration = own.unwrap_or(self.lock_duration);
                 let sent = Instant::now();
                 pending.get_or_insert_with(|| heartbeat.guard());
+                if own.is_some() {
+                    self.locks.renewing(chunk, sent, duration);
+                }
                 let locks = chunk.iter().map(|(id, token)| (&**id, &**token));
-                let duration = i64::try_from(self.lock_duration.as_millis()).unwrap_or(i64::MAX);
-                let renewal = scripts::lock::extend_locks(&self.link, &self.keys, duration, locks);
+                let lasting = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+                let renewal = scripts::lock::extend_locks(&self.link, &self.keys, lasting, locks);
                 let late = |_| Err(Error::ConnectionLost("no answer within half the renew time".to_owned()));
                 // A call that hangs must not delay the next tick.
                 let renewed = tokio::time::timeout(period, renewal).await.unwrap_or_else(late);
@@ -73,7 +82,7 @@ impl LockExtender {
                 match renewed {
                     Ok(refused) => {
                         errors.ends();
-                        for (id, token) in self.locks.renewed(chunk, &refused, sent) {
+                        for (id, token) in self.locks.renewed(chunk, &refused, sent, duration) {
                             lost(id, token, Loss::Renewal);
                         }
                     }
@@ -82,7 +91,7 @@ impl LockExtender {
                     Err(_) => {}
                 }
             }
-            for (id, token) in self.locks.older_than(self.lock_duration) {
+            for (id, token) in self.locks.expired() {
                 if self.locks.lose(&id, &token) {
                     lost(&id, &token, Loss::Expired);
                 }

@@ -10,6 +10,7 @@ use crate::scripts::fetch::Started;
 use crate::scripts::finish::GivenBack;
 use crate::timers::held_locks::Lease;
 use crate::worker::lanes::Lane;
+use crate::worker::options::WorkerOptions;
 
 /// How many jobs have arrived in this process.
 static ARRIVED: AtomicU64 = AtomicU64::new(0);
@@ -59,7 +60,15 @@ pub struct HeldJob {
 }
 
 impl HeldJob {
-    pub fn new(record: JobRecord, lane: Arc<Lane>, token: Arc<str>, fetched: Instant, claim: Claim) -> Self {
+    pub fn new(
+        record: JobRecord,
+        lane: Arc<Lane>,
+        token: Arc<str>,
+        fetched: Instant,
+        claim: Claim,
+        options: &WorkerOptions,
+    ) -> Self {
+        let lease = Arc::new(options.lease(&record, fetched));
         Self {
             record,
             lane,
@@ -67,11 +76,11 @@ impl HeldJob {
             fetched,
             decided: fetched,
             arrived: Instant::now(),
-            lease: Arc::new(Lease::new(fetched)),
+            lease,
             sequence: ARRIVED.fetch_add(1, Ordering::Relaxed),
             claim,
             score: None,
-            worker_name: None,
+            worker_name: options.worker_name.clone(),
             started: OnceLock::new(),
             stamping: AtomicBool::new(false),
             stamped: AtomicBool::new(claim != Claim::Ahead),
@@ -83,10 +92,6 @@ impl HeldJob {
 
     pub fn with_decided(self, decided: Instant) -> Self {
         Self { decided, ..self }
-    }
-
-    pub fn with_worker_name(self, worker_name: Option<Arc<str>>) -> Self {
-        Self { worker_name, ..self }
     }
 
     pub fn with_score(self, score: Option<Box<str>>) -> Self {

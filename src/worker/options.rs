@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Deserializer};
 
@@ -11,6 +11,7 @@ use crate::protocol::{JobRecord, Keep, Tier};
 use crate::scripts::finish::FinishedBy;
 use crate::scripts::hint::Wake;
 use crate::scripts::route::Scan;
+use crate::timers::held_locks::Lease;
 use crate::timers::stalled_checker::StalledRule;
 use crate::worker::lanes::{Lane, LaneSpec};
 
@@ -25,26 +26,13 @@ pub struct Limiter {
 
 /// How long handlers may take.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(from = "GivenTimeouts")]
+#[serde(deny_unknown_fields)]
 pub struct Timeouts {
     /// For jobs of all other names.
+    #[serde(deserialize_with = "optional_ms")]
     pub default: Option<Duration>,
+    #[serde(deserialize_with = "ms_by_name")]
     pub by_name: Arc<HashMap<String, Duration>>,
-}
-
-/// The same in ms.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct GivenTimeouts {
-    default: Option<u64>,
-    by_name: HashMap<String, u64>,
-}
-
-impl From<GivenTimeouts> for Timeouts {
-    fn from(GivenTimeouts { default, by_name }: GivenTimeouts) -> Self {
-        let by_name = by_name.into_iter().map(|(name, ms)| (name, Duration::from_millis(ms)));
-        Timeouts { default: default.map(Duration::from_millis), by_name: Arc::new(by_name.collect()) }
-    }
 }
 
 impl Timeouts {
@@ -113,6 +101,9 @@ pub struct WorkerOptions {
     pub prefetch: Option<usize>,
     #[serde(deserialize_with = "ms")]
     pub lock_duration: Duration,
+    /// How long the locks of jobs of these names last from their first renewal on.
+    #[serde(deserialize_with = "ms_by_name")]
+    pub lock_durations: Arc<HashMap<String, Duration>>,
     #[serde(deserialize_with = "ms")]
     pub lock_renew_time: Duration,
     #[serde(deserialize_with = "ms")]
@@ -161,6 +152,15 @@ pub struct WorkerOptions {
 
 fn ms<'de, D: Deserializer<'de>>(ms: D) -> Result<Duration, D::Error> {
     u64::deserialize(ms).map(Duration::from_millis)
+}
+
+fn optional_ms<'de, D: Deserializer<'de>>(ms: D) -> Result<Option<Duration>, D::Error> {
+    Option::deserialize(ms).map(|ms| ms.map(Duration::from_millis))
+}
+
+fn ms_by_name<'de, D: Deserializer<'de>>(ms: D) -> Result<Arc<HashMap<String, Duration>>, D::Error> {
+    let by_name = HashMap::<String, u64>::deserialize(ms)?;
+    Ok(Arc::new(by_name.into_iter().map(|(name, ms)| (name, Duration::from_millis(ms))).collect()))
 }
 
 /// Which routes of its queue a worker serves.
@@ -237,6 +237,13 @@ impl WorkerOptions {
     #[must_use]
     pub fn has_batches(&self) -> bool {
         self.batch_size > 1
+    }
+
+    /// What is known of the lock of a job that was `taken` then.
+    #[must_use]
+    pub fn lease(&self, job: &JobRecord, taken: Instant) -> Lease {
+        let own = if self.lock_durations.is_empty() { None } else { self.lock_durations.get(&*job.name()).copied() };
+        Lease::new(taken, self.lock_duration, own)
     }
 
     /// When a job has stalled.

@@ -26,7 +26,7 @@ CLASSES = (
     "Notifications",
 )
 RAISED_BY_HANDLERS = ("DelayedError", "RateLimitError", "UnrecoverableError", "WaitingChildrenError", "WaitingError")
-OF_TASKS = ("Depends", "Middleware", "Task", "TaskJob", "Tasks", "aenqueue_many", "enqueue_many")
+OF_TASKS = ("AsyncTaskJob", "Depends", "Middleware", "Task", "TaskJob", "Tasks", "aenqueue_many", "enqueue_many")
 ERRORS = (
     "BullrushError", "ClosedError", "ConnectionLostError", "DataError", "DelayedError", "DrainError", "EnqueueError",
     "FailedChildrenError", "InvalidOptionError", "JobCancelledError", "JobFailedError", "JobLockMismatchError",

@@ -9,6 +9,7 @@ from typing import Any
 from typing_extensions import assert_type
 
 from bullrush import (
+    AsyncTaskJob,
     Depends,
     FlowProducer,
     Job,
@@ -120,12 +121,15 @@ def produce() -> None:
 
 async def produce_async() -> None:
     job = await welcome.aenqueue(7)
-    assert_type(await job.aresult(), Receipt)
-    assert_type(await digest.aget_job("7"), TaskJob[bool] | None)
+    assert_type(job, AsyncTaskJob[Receipt])
+    assert_type(await job.result(), Receipt)
+    assert_type(await job.get_state(), str)
+    assert_type(await digest.enqueue(clock(), [1]).aio.result(), bool)
+    assert_type(await digest.aget_job("7"), AsyncTaskJob[bool] | None)
     assert_type([name async for name in aio.queue_names()], list[str])
     assert_type(aio.current_job(), aio.Job)
     assert_type(await welcome(7, pool=Pool()), Receipt)
-    assert_type(await aenqueue_many([digest.bind(clock(), [])]), list[TaskJob[bool]])
+    assert_type(await aenqueue_many([digest.bind(clock(), [])]), list[AsyncTaskJob[bool]])
     async with aio.Worker(tasks) as worker:
         await worker.run()
 

@@ -92,7 +92,10 @@ def test_a_program_with_fastapi_adds_jobs_that_the_command_runs(run: Run, url: s
         "python",
         "-c",
         "from fastapi.testclient import TestClient; from app.main import app\n"
-        "answer = TestClient(app).post('/users/7'); assert answer.status_code == 202; print(answer.json()['job'])",
+        "with TestClient(app) as client:\n"
+        "    answer = client.post('/users/7'); assert answer.status_code == 202\n"
+        "    job = answer.json()['job']; assert client.get(f'/jobs/{job}').json() == {'state': 'waiting'}\n"
+        "    assert client.get('/jobs/none').status_code == 404; print(job)",
     )
     for command in commands(INTRODUCTION):
         run(*command)

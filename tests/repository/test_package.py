@@ -55,6 +55,14 @@ def test_the_classifiers_are_those_of_the_index_and_name_the_tested_pythons(meta
     assert pythons == set(re.findall(r"\b3\.1\d\b", workflow))
 
 
+def test_a_free_threaded_python_is_named_and_gets_its_gil_back(metadata: Message) -> None:
+    said = [text for text in metadata.get_all("Classifier", []) if "Free Threading" in text]
+    assert said == ["Programming Language :: Python :: Free Threading :: 1 - Unstable"]
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
+    assert set(re.findall(r"3\.\d+t", workflow)) == {"3.14t", "3.15t"}
+    assert "#[pymodule(gil_used = true)]" in (ROOT / "src" / "bindings" / "lib.rs").read_text()
+
+
 def test_the_index_renders_the_readme(readme: str) -> None:
     html = markdown.render(readme)
     assert html is not None

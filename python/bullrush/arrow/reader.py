@@ -59,7 +59,7 @@ class ArrowReader:
     """
 
     def __init__(self, queue: Queue, schema: object, *, returns: object = None, skip_removed: bool = False) -> None:
-        self.removed = 0
+        self.removed: int = 0
         self._core = extending.CoreReader(queue.core, schema, returns, skip_removed)
 
     def run(self, run: str, start: int = 0, stop: int | None = None) -> Iterator[pyarrow.RecordBatch]:

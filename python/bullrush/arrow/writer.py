@@ -110,8 +110,8 @@ class ArrowWriter:
     ) -> None:
         check_choice("on_invalid", on_invalid, ("fail", "skip"))
         check_choice("on_oom", on_oom, ("fail", "wait"))
-        self.added = 0
-        self.duplicates = 0
+        self.added: int = 0
+        self.duplicates: int = 0
         self._queue = queue
         self._max_waiting = None if max_waiting is None else checks.at_least(0)("max_waiting", max_waiting)
         self._sent: deque[extending.Pending[tuple[list[str], list[int]]]] = deque()

@@ -98,6 +98,7 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "manage/promote": _JOB,
     "manage/promote_due": (_NOW, "100"),
     "manage/promote_jobs": ("1000",),
+    "manage/promote_many": ("2", *_JOB, "18"),
     "manage/remove": (*_JOB, "1"),
     "manage/remove_child_dependency": _JOB,
     "manage/remove_deduplication_key": (*_JOB, "user-7"),

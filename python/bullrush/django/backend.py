@@ -17,7 +17,7 @@ from bullrush.django.framework import (
     TaskResultStatus,
     task_enqueued,
 )
-from bullrush.django.options import read_options
+from bullrush.django.options import Options, read_options
 from bullrush.django.results import MOST_URGENT, find_task, task_of, to_result
 from bullrush.errors import InvalidOptionError, QueueNameError
 from bullrush.extending import JobStates, QueueAdding, QueueGetters, check_queue_name, run_async, run_blocking
@@ -57,7 +57,7 @@ class BullrushBackend(BaseTaskBackend):  # type: ignore[misc]
             ImproperlyConfigured: an option does not exist or has an invalid value.
         """
         super().__init__(alias, params)
-        self.settings = read_options(alias, self.options)
+        self.settings: Options = read_options(alias, self.options)
 
     def enqueue(self, task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Add a job for a call of a task, and return its ``TaskResult``. It blocks; `aenqueue` is awaited.

@@ -8,5 +8,6 @@ import django
 django.setup()
 
 from bullrush.django.workers import make_workers  # noqa: E402
+from bullrush.worker import Worker  # noqa: E402
 
-workers = make_workers()
+workers: list[Worker] = make_workers()

@@ -44,6 +44,11 @@ class Unchecked:
 class Server:
     """One Redis server, or a master of a cluster."""
 
+    url: str
+    prefix: str
+    timeout: int
+    address: str
+
     def __init__(self, url: str, prefix: str, timeout: int, tag: str = ANY_QUEUE, address: str = "") -> None:
         """Take where the server is.
 
@@ -55,7 +60,7 @@ class Server:
             address: the host and port of a master; empty if there is one server only.
         """
         self.url, self.prefix, self.timeout, self.address = url, prefix, timeout, address
-        self.queue = self.handle(tag)
+        self.queue: Queue = self.handle(tag)
         #: A queue of this server whose rights are looked at, and what the user of the URL is for.
         self.sample = tag
         self.roles: Sequence[str] = ()

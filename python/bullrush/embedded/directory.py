@@ -50,6 +50,9 @@ class DirectoryInUseError(RuntimeError):
 class JoinedServer:
     """The server of another process. It runs at least until this process ends or calls ``stop()``."""
 
+    pid: int
+    url: str
+
     def __init__(self, data: Path, running: Running, users: int) -> None:
         self.pid, self.url = running
         self._data = data

@@ -61,6 +61,9 @@ class EmbeddedRedis:
         ValueError: a password without a port.
     """
 
+    version: tuple[int, ...]
+    url: str
+
     def __init__(
         self,
         directory: str | os.PathLike[str] | None = None,
@@ -166,7 +169,7 @@ class EmbeddedRedis:
         self._finalizer = weakref.finalize(self, _end, self._owner, self._supervisor, b"", self._scratch)
         try:
             assert self._supervisor.stdout
-            self.pid = int(self._supervisor.stdout.readline() or 0)
+            self.pid: int = int(self._supervisor.stdout.readline() or 0)
             directories.announce(data, self.pid, self.url)
             wait_until_ready(self.url, lambda: self._supervisor.poll() is not None)
         except BaseException as error:

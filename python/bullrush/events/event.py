@@ -35,8 +35,8 @@ class Event(Mapping[str, JSON]):
     __slots__ = ("_fields", "event", "id")
 
     def __init__(self, entry_id: str, fields: dict[str, str]) -> None:
-        self.id = entry_id
-        self.event = fields.get("event", "")
+        self.id: str = entry_id
+        self.event: str = fields.get("event", "")
         self._fields = fields
 
     @property

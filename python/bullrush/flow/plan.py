@@ -133,7 +133,7 @@ class FlowPlan:
 
     def __init__(self, prefix: str, compilers: Compilers, timestamp: int) -> None:
         self._prefix, self._compilers = prefix, compilers
-        self.new = new_jobs(timestamp)
+        self.new: _core.NewJobs = new_jobs(timestamp)
         self.planned: list[PlannedJob] = []
 
     def add(self, flow: Flow, parent_index: int | None) -> PlannedJob:

@@ -16,6 +16,7 @@ from bullrush.values.encoding import JSON, decode, read_number
 from bullrush.values.naming import missing_attribute
 
 if TYPE_CHECKING:
+    from bullrush._core import JobRecord
     from bullrush.job.owner import Changes, JobOwner
     from bullrush.job.record import Record
 
@@ -292,6 +293,14 @@ class JobFields:
         data = fields.get("data")
         if data is not None:
             self._data = loads(data)
+
+    def _take(self, stored: JobRecord) -> None:
+        """Take the fields that Redis has now. A job that a worker holds keeps its lock token."""
+        self._data = decode(stored.data or b"{}", "data", stored.id)
+        if self.token is None:
+            self._record, self._changed = stored, None
+        else:
+            self._change(**stored.fields())
 
     def _report_error(self, error: BaseException) -> None:
         """Emit ``error`` on the object that the job came from."""

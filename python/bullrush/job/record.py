@@ -66,7 +66,7 @@ class GivenRecord:
     token: str | None = None
 
     def __init__(self, fields: Mapping[str, object], job_id: str) -> None:
-        self.id = job_id
+        self.id: str = job_id
         self._fields = {_STORED_AS.get(name, name): _raw(value) for name, value in fields.items() if value is not None}
 
     @property

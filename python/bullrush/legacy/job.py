@@ -29,8 +29,8 @@ class LegacyJob:
             id: the id of the job.
             fields: the fields of its hash.
         """
-        self.id = id
-        self.fields = fields
+        self.id: str = id
+        self.fields: Mapping[str, bytes] = fields
 
     def __repr__(self) -> str:
         return f"<LegacyJob {self.id}>" if self.name is None else f"<LegacyJob {self.id} {self.name!r}>"

@@ -35,12 +35,12 @@ class Listener:
     __slots__ = ("busy", "call", "calls", "key", "stopped")
 
     def __init__(self, key: str, callback: object) -> None:
-        self.key = key
-        self.call = _as_call(callback, key)
-        self.calls = 0
+        self.key: str = key
+        self.call: Callable[[], Any] = _as_call(callback, key)
+        self.calls: int = 0
         #: A call runs, or is about to.
-        self.busy = False
-        self.stopped = False
+        self.busy: bool = False
+        self.stopped: bool = False
 
 
 def is_coroutine_function(callback: object) -> bool:
@@ -78,7 +78,7 @@ class Callbacks(ABC):
 
     def __init__(self, core: CoreNotifications) -> None:
         self.core = core
-        self.ended = False
+        self.ended: bool = False
         self._pid = os.getpid()
         self._lock = threading.Lock()
         self._listeners: dict[int, Listener] = {}

@@ -15,9 +15,10 @@ from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.values.encoding import JSON
 from bullrush.values.naming import check_given_id, nearest
+from bullrush.values.shown import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from bullrush._core import CoreQueue
 
@@ -122,6 +123,28 @@ class QueueAdministration(Handle):
             count: the most jobs of one script call.
         """
         await reply(self.core.promote_jobs(checks.at_least(1)("count", count)))
+
+    @operation
+    async def promote_many(self, job_ids: Iterable[str]) -> list[str]:
+        """Move delayed jobs with these ids to where they may run now, with the same result as `Job.promote` for each.
+
+        Args:
+            job_ids: the ids of the jobs.
+
+        Returns:
+            The ids of the jobs that it moved, in the order given. Jobs that are not delayed, or do not exist, stay as
+            they are.
+
+        Raises:
+            InvalidOptionError: an id is no text; nothing was moved.
+            ConnectionLostError, OutcomeUnknownError: some of the jobs may have been moved.
+
+        Redis:
+            One script per 250 jobs: ``manage/promote_many``. Each part is moved atomically, the whole list is not.
+        """
+        if isinstance(job_ids, str):
+            raise InvalidOptionError(f"job_ids must be several ids, not the text {shown(job_ids)}")
+        return await reply(self.core.promote_many([check_given_id(job_id) for job_id in job_ids]))
 
     @operation
     async def promote_due(self, limit: int = 100) -> int:

@@ -106,7 +106,7 @@ class QueueScan:
         self._seen: set[str] = set()
         #: Keys of queues whose names cannot be used here, such as those with control characters.
         self.strange: set[bytes] = set()
-        self.ended = self._servers == []
+        self.ended: bool = self._servers == []
 
     async def page(self) -> list[str]:
         """Return the names of the next keys that were not found before. It is an operation."""

@@ -88,7 +88,7 @@ class PartitionWorker:
         self._handler = handler
         self._options = options
         self.stop = stop
-        self.has_routes = "profile" in options
+        self.has_routes: bool = "profile" in options
 
     @property
     def schema(self) -> str:

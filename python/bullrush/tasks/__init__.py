@@ -8,11 +8,12 @@ from bullrush.tasks.new_task import NewTask, aenqueue_many, enqueue_many
 from bullrush.tasks.options import TaskOptions
 from bullrush.tasks.registry import Tasks
 from bullrush.tasks.task import AsyncTask, PlainTask, Task
-from bullrush.tasks.task_job import TaskJob
+from bullrush.tasks.task_job import AsyncTaskJob, TaskJob
 
 __all__ = [
     "OVERRIDES",
     "AsyncTask",
+    "AsyncTaskJob",
     "Codec",
     "Coder",
     "Depends",

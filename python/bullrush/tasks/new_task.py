@@ -11,7 +11,7 @@ from bullrush.extending import JSON, Duration, checks, run_async, run_blocking
 from bullrush.flow import Flow
 from bullrush.job import JobOptions
 from bullrush.scheduler import JobTemplate
-from bullrush.tasks.task_job import TaskJob
+from bullrush.tasks.task_job import AsyncTaskJob, TaskJob
 
 R = TypeVar("R")
 #: Tasks with different results may be in one list.
@@ -93,14 +93,17 @@ def enqueue_many(tasks: Iterable[NewTask[R]], *, timeout: Duration | None = None
     return run_blocking(_add_all(list(tasks), timeout))
 
 
-async def aenqueue_many(tasks: Iterable[NewTask[R]], *, timeout: Duration | None = None) -> list[TaskJob[R]]:
+async def aenqueue_many(tasks: Iterable[NewTask[R]], *, timeout: Duration | None = None) -> list[AsyncTaskJob[R]]:
     """Add many jobs; see `enqueue_many`.
 
     Args:
         tasks: see there.
         timeout: see there.
+
+    Returns:
+        The jobs in the order given; their calls are awaited.
     """
-    return await run_async(_add_all(list(tasks), timeout))
+    return [job.aio for job in await run_async(_add_all(list(tasks), timeout))]
 
 
 async def _add_all(tasks: list[NewTask[Any]], timeout: Duration | None) -> list[TaskJob[Any]]:

@@ -21,19 +21,22 @@ from bullrush.routing import check_target
 
 
 class TaskOptions(JobOptions, total=False):
-    """Options of a task: those of its jobs, and two that the worker's code decides.
+    """Options of a task: those of its jobs, and three that the worker's code decides.
 
     Attributes:
         timeout: ms that one run may take, instead of the worker's ``timeout``.
         retry_if: gets the exception of a failed run; returns ``RETRY``, ``FAIL``, ``Retry(delay=...)`` of
             `bullrush.retries`, or None for no opinion.
+        lock_duration: ms that the lock of a running job lasts without renewal; see ``lock_durations`` of
+            `WorkerOptions`.
     """
 
     timeout: Duration | None
     retry_if: Classifier | None
+    lock_duration: Duration | None
 
 
-_OF_RUNS: Final = frozenset(["timeout", "retry_if"])
+_OF_RUNS: Final = frozenset(["timeout", "retry_if", "lock_duration"])
 #: Options of a worker that a registry decides otherwise, or that its workers cannot have.
 _NOT_OF_TASKS: Final = {
     "url": "it is Tasks(url=...)",
@@ -51,10 +54,12 @@ class RunOptions(NamedTuple):
     Attributes:
         timeout: ms that one run may take; None leaves it to the worker.
         retry_if: decides about the exception of a failed run.
+        lock_duration: ms that its lock lasts; None leaves it to the worker.
     """
 
     timeout: int | None = None
     retry_if: Classifier | None = None
+    lock_duration: int | None = None
 
 
 def read_task_options(options: Mapping[str, Any], defaults: JobOptions) -> tuple[JobOptions, RunOptions]:
@@ -65,12 +70,17 @@ def read_task_options(options: Mapping[str, Any], defaults: JobOptions) -> tuple
         InvalidOptionError: an option has an invalid value.
     """
     check_known(options, JOB_OPTIONS | _OF_RUNS, "task()")
-    timeout, retry_if = options.get("timeout"), options.get("retry_if")
+    retry_if = options.get("retry_if")
     if retry_if is not None and not callable(retry_if):
         raise InvalidOptionError(f"retry_if must be a function of the exception, not {retry_if!r}")
     if retry_if is not None and is_async(retry_if):
         raise InvalidOptionError("retry_if must be a plain function, not an async def")
-    run = RunOptions(None if timeout is None else checks.positive_milliseconds("timeout", timeout), retry_if)
+    times = {
+        name: checks.positive_milliseconds(name, options[name])
+        for name in ("timeout", "lock_duration")
+        if options.get(name) is not None
+    }
+    run = RunOptions(retry_if=retry_if, **times)
     return job_options({name: value for name, value in options.items() if name not in _OF_RUNS}, defaults), run
 
 

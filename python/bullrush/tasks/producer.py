@@ -39,6 +39,10 @@ class TaskQueue(Queue):
 class TaskProducer:
     """Adds the jobs of one registry. It connects at the first job; a forked process connects anew."""
 
+    queue: str
+    url: str | None
+    prefix: str
+
     def __init__(
         self,
         queue: str,

@@ -322,4 +322,4 @@ class Tasks:
 
     async def _run_now(self, new: NewTask[Any]) -> TaskJob[Any]:
         handler = handler_of(self._part.tasks[new.name], self._part.middleware, self._part.scopes)
-        return await run_now(new, handler, self._producer.handle())
+        return await run_now(new, handler, self._decode_result)

@@ -12,7 +12,7 @@ from bullrush.tasks.new_task import NewTask
 from bullrush.tasks.options import RunOptions, job_options
 from bullrush.tasks.producer import TaskProducer
 from bullrush.tasks.signature import Signature
-from bullrush.tasks.task_job import TaskJob
+from bullrush.tasks.task_job import AsyncTaskJob, TaskJob
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -42,11 +42,16 @@ class Task(Generic[P, R]):
         fn: the function itself.
         name: the name of its jobs.
         opts: the options of its jobs.
-        run_options: ``timeout`` and ``retry_if`` of its runs.
+        run_options: ``timeout``, ``retry_if`` and ``lock_duration`` of its runs.
         signature: the compiled signature.
     """
 
     fn: Callable[P, Any]
+
+    signature: Signature
+    name: str
+    opts: JobOptions
+    run_options: RunOptions
 
     def __init__(
         self,
@@ -108,14 +113,17 @@ class Task(Generic[P, R]):
         """
         return run_blocking(self._producer.add(self.bind(*args, **kwargs)))
 
-    async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> TaskJob[R]:
+    async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> AsyncTaskJob[R]:
         """Add a job; see `enqueue`.
 
         Args:
             *args: the arguments of the function.
             **kwargs: those given by name.
+
+        Returns:
+            The job; its calls are awaited.
         """
-        return await run_async(self._producer.add(self.bind(*args, **kwargs)))
+        return (await run_async(self._producer.add(self.bind(*args, **kwargs)))).aio
 
     def get_job(self, job_id: str) -> TaskJob[R] | None:
         """Return the job of this task with this id, such as one that another request enqueued. `aget_job` is awaited.
@@ -133,13 +141,17 @@ class Task(Generic[P, R]):
         """
         return run_blocking(self._producer.get_job(job_id, self.name, self.opts.get("target")))
 
-    async def aget_job(self, job_id: str) -> TaskJob[R] | None:
+    async def aget_job(self, job_id: str) -> AsyncTaskJob[R] | None:
         """Return the job of this task with this id; see `get_job`.
 
         Args:
             job_id: the id of the job.
+
+        Returns:
+            The job; its calls are awaited. None if there is none, or if it is the job of another task.
         """
-        return await run_async(self._producer.get_job(job_id, self.name, self.opts.get("target")))
+        job = await run_async(self._producer.get_job(job_id, self.name, self.opts.get("target")))
+        return None if job is None else job.aio
 
     def bind(self, *args: P.args, **kwargs: P.kwargs) -> NewTask[R]:
         """Return the task with its arguments, for `enqueue_many`, flows and job schedulers. Nothing is written.

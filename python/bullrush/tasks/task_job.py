@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, cast
 
-from bullrush.extending import JSON, Duration, JobResultWait, run_async
+from bullrush.extending import JSON, AsyncJob, Duration, JobResultWait, operation
 from bullrush.job import Job
 
 if TYPE_CHECKING:
@@ -20,12 +20,13 @@ class ResultReader(Protocol):
         """Return the result of a task as its function returned it."""
 
 
-class TaskJob(Job[Any, R], Generic[R]):
-    """A job of a task: a `bullrush.Job` with a typed result."""
+class TaskResult(JobResultWait, Generic[R]):
+    """The call that waits for the result of a task."""
 
     __slots__ = ()
 
-    def result(
+    @operation
+    async def result(
         self,
         timeout: Duration | None = None,
         *,
@@ -45,24 +46,24 @@ class TaskJob(Job[Any, R], Generic[R]):
             TimeoutError: the job did not finish in time. It is not stopped.
             DataError: what is stored is not a result of this task.
         """
-        return self._decoded(self.wait_until_finished(queue_events, timeout, via=via))
-
-    async def aresult(
-        self,
-        timeout: Duration | None = None,
-        *,
-        queue_events: QueueEventsCalls | None = None,
-        via: Literal["notify", "events", "poll"] | None = None,
-    ) -> R:
-        """Await the result; see `result`.
-
-        Args:
-            timeout: see `result`.
-            queue_events: see `result`.
-            via: see `result`.
-        """
-        waiting = JobResultWait.wait_until_finished.steps(self, queue_events, timeout, via=via)
-        return self._decoded(await run_async(waiting))
+        return self._decoded(await JobResultWait.wait_until_finished.steps(self, queue_events, timeout, via=via))
 
     def _decoded(self, value: JSON) -> R:
         return cast("R", cast("ResultReader", self._source).decode_result(self.name, value))
+
+
+class TaskJob(TaskResult[R], Job[Any, R], Generic[R]):
+    """A job of a task: a `bullrush.Job` with a typed result. `AsyncTaskJob` has the same calls to be awaited."""
+
+    __slots__ = ()
+
+    @property
+    def aio(self) -> AsyncTaskJob[R]:
+        """The same job with calls that are awaited, for a job that a blocking call enqueued."""
+        return self._as_type(AsyncTaskJob)
+
+
+class AsyncTaskJob(TaskResult[R], AsyncJob[Any, R], Generic[R]):
+    """A job of a task for asyncio: a `bullrush.aio.Job` with a typed result."""
+
+    __slots__ = ()

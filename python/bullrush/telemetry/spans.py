@@ -32,6 +32,7 @@ QUEUE_SPANS: Final[dict[str, SpanRule]] = {
     "retry_jobs": SpanRule("producer", rest="bullmq.queue.options"),
     "promote_jobs": SpanRule(rest="bullmq.queue.options"),
     "promote_due": SpanRule(rest="bullmq.queue.options"),
+    "promote_many": SpanRule(),
     "pause": SpanRule(),
     "resume": SpanRule(),
     "drain": SpanRule(attributes={"delayed": "bullmq.queue.drain.delay"}),

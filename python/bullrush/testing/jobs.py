@@ -4,21 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextvars import Token
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
-from bullrush.extending import (
-    JSON,
-    RUNNING,
-    AsyncJob,
-    GivenRecord,
-    OptionCompiler,
-    decode,
-    encode,
-    encode_progress,
-    new_jobs,
-    now_ms,
-    operation,
-)
+from bullrush.extending import JSON, RUNNING, AsyncJob, KeptCalls, NoRedis, kept_record
 from bullrush.job import Job, JobOptions
 
 if TYPE_CHECKING:
@@ -30,35 +18,11 @@ _NO_REDIS: Final = (
 )
 
 
-class _NoRedis:
-    """What a job came from, without a server."""
-
-    prefix = "bull"
-    _job_worker = None
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def _report_progress(self, _job: object, _progress: object) -> None:
-        """Do nothing: there are no listeners."""
-
-    def emit(self, _event: str, *_arguments: object) -> bool:
-        """Return False: there are no listeners."""
-        return False
-
-    @property
-    def core(self) -> NoReturn:
-        """Raise: there is no server."""
-        raise RuntimeError(_NO_REDIS)
-
-
-class _Kept:
-    """The calls of most handlers, kept in the object."""
+class _Made(KeptCalls):
+    """A kept job as the job that runs in a block."""
 
     __slots__ = ()
 
-    logged: list[str]
-    _children: bytes
     _token: Token[Any]
 
     def __enter__(self) -> Self:
@@ -69,33 +33,8 @@ class _Kept:
     def __exit__(self, *_: object) -> None:
         RUNNING.reset(self._token)
 
-    @operation
-    async def update_progress(self: Any, progress: JSON, row: str | None = None, *, strict: bool = True) -> None:
-        """Set ``progress``, and append a row to ``logged``."""
-        self._change(progress=encode_progress(progress, strict=strict))
-        if row is not None:
-            self.logged.append(str(row))
 
-    @operation
-    async def update_data(self: Any, data: JSON) -> None:
-        """Set ``data``."""
-        self._change(data=encode(data, "data"))
-        self._data = data
-
-    @operation
-    async def log(self: Any, row: str) -> int:
-        """Append a row to ``logged``."""
-        self.logged.append(str(row))
-        return len(self.logged)
-
-    @operation
-    async def get_children_values(self: Any) -> Any:
-        """Return the results that `make_job` got, by the key of a made-up child."""
-        values = decode(self._children, "children_values", self.id)
-        return {f"{self.queue_qualified_name}:child-{n}": value for n, value in enumerate(values, 1)}
-
-
-class MadeJob(_Kept, Job):
+class MadeJob(_Made, Job):
     """A job without Redis, for plain functions; see `make_job`.
 
     Attributes:
@@ -105,7 +44,7 @@ class MadeJob(_Kept, Job):
     __slots__ = ("_children", "_token", "logged")
 
 
-class MadeAsyncJob(_Kept, AsyncJob):
+class MadeAsyncJob(_Made, AsyncJob):
     """A job without Redis, for coroutine functions; see `make_job`.
 
     Attributes:
@@ -176,20 +115,7 @@ def make_job(
         InvalidOptionError: an option is wrong.
         DataError: the data is not JSON.
     """
-    stored_opts = {option: value for option, value in (opts or {}).items() if option != "target"}
-    new = new_jobs(now_ms())
-    new.add(name, {} if data is None else data, OptionCompiler().compile(stored_opts))
-    record = new.record(0)
-    fields = {
-        "name": name,
-        "data": record.data,
-        "opts": record.opts,
-        **{field: record.get(field) for field in ("timestamp", "delay", "priority")},
-        "processedOn": now_ms(),
-        "atm": attempts_made,
-        "ats": attempts_made + 1,
-    }
-    job = (MadeAsyncJob if awaited else MadeJob)(GivenRecord(fields, job_id), _NoRedis(queue))
-    job.logged = []
-    job._children = encode(list(children_values), "children_values")
+    record = kept_record(name, {} if data is None else data, opts or {}, job_id, attempts_made=attempts_made)
+    job = (MadeAsyncJob if awaited else MadeJob)(record, NoRedis(queue, "bull", _NO_REDIS))
+    job._keep(list(children_values))
     return job

@@ -51,7 +51,7 @@ class NotAdmittedError(Exception):
     def __init__(self, kind: str, reason: str) -> None:
         super().__init__(reason)
         self.kind = kind
-        self.failure = Failure(reason, f"UnrecoverableError: {reason}", retry=False)
+        self.failure: Failure = Failure(reason, f"UnrecoverableError: {reason}", retry=False)
 
 
 class ManualCalls(WorkerBase[JobT]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from bullrush.errors import InvalidOptionError
@@ -24,6 +25,16 @@ def check_concurrency(name: str, value: object) -> int:
         return cast("int", checks.at_least(1)(name, value))
     except InvalidOptionError:
         raise InvalidOptionError(f"{name} must be a finite number greater than 0, not {shown(value)}") from None
+
+
+def check_durations(name: str, value: object) -> dict[str, int]:
+    """Return times in ms by the names of jobs."""
+    if not isinstance(value, Mapping):
+        raise InvalidOptionError(f"{name} must be a dict of times by the names of jobs, not {shown(value)}")
+    return {
+        checks.text(f"a name in {name}", job): checks.positive_milliseconds(f"{name}[{shown(job)}]", duration)
+        for job, duration in value.items()
+    }
 
 
 def check_callable(name: str, value: object) -> Any:

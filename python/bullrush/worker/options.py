@@ -28,6 +28,7 @@ from bullrush.worker.option_checks import (
     check_classifier,
     check_concurrency,
     check_drain_delay,
+    check_durations,
     check_keep,
     check_limiter,
     check_metrics,
@@ -144,6 +145,18 @@ class WorkerOptions(HandleOptions, TracedOptions, Routing, total=False):
             checks.positive_milliseconds,
             default=30_000,
             doc="how long a job's lock lasts without renewal; 30,000. Then another worker may take the job.",
+        ),
+    ]
+    lock_durations: Annotated[
+        Mapping[str, Duration] | None,
+        Option(
+            check_durations,
+            bullmq=None,
+            doc=(
+                "how long the locks of jobs last without renewal, by the names of jobs, where that is not "
+                '``lock_duration``: ``{"render": 300_000}``. It holds from the first renewal on, which comes within a '
+                "quarter of the shorter of the two."
+            ),
         ),
     ]
     lock_renew_time: Annotated[
@@ -360,12 +373,18 @@ class WorkerOptions(HandleOptions, TracedOptions, Routing, total=False):
     ]
 
 
-def core_options(settings: Settings, timeouts: Mapping[str, int] | None = None, lanes: Sequence[Lane] = ()) -> bytes:
+def core_options(
+    settings: Settings,
+    timeouts: Mapping[str, int] | None = None,
+    lock_durations: Mapping[str, int] | None = None,
+    lanes: Sequence[Lane] = (),
+) -> bytes:
     """Return the options that the core reads, as JSON.
 
     Args:
         settings: the checked options.
         timeouts: the timeouts of jobs by name.
+        lock_durations: how long their locks last, by name, where ``settings`` do not say it.
         lanes: the queues to serve; without any, the worker's own.
     """
     routing = settings.profile and {
@@ -377,6 +396,7 @@ def core_options(settings: Settings, timeouts: Mapping[str, int] | None = None, 
         # A prefetched job needs a call when it starts, and handler processes make no calls of the worker.
         "prefetch": 0 if settings.isolation == "process" else settings.prefetch,
         "lock_renew_time": settings.lock_renew_time or max(1, settings.lock_duration // 2),
+        "lock_durations": {**(lock_durations or {}), **(settings.lock_durations or {})},
         # As in BullMQ, 0 is no limit.
         "max_started_attempts": settings.max_started_attempts or None,
         "routing": routing,

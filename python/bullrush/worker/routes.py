@@ -20,11 +20,13 @@ class Route:
         function: gets a job: a plain function a `bullrush.Job`, a coroutine function a `bullrush.aio.Job`.
         timeout: ms that a run may take, instead of the worker's ``timeout``.
         classify: decides about exceptions of these jobs, before the worker's ``classify`` is asked.
+        lock_duration: ms that the locks of these jobs last; the worker's ``lock_durations`` take precedence.
     """
 
     function: Callable[..., Any]
     timeout: int | None = None
     classify: Classifier | None = None
+    lock_duration: int | None = None
 
 
 class HandlerSource(Protocol):

@@ -95,7 +95,7 @@ class RunCalls(WorkerBase[JobT]):
             self._url,
             self._prefix,
             self._name,
-            core_options(self._settings, self._handlers.timeouts, self._lanes),
+            core_options(self._settings, self._handlers.timeouts, self._handlers.lock_durations, self._lanes),
             # Tokens are counted from 1 in each run, so each run needs its own id.
             worker_id=f"{self.id}.{self._runs}" if self._runs else self.id,
             concurrency=self._concurrency * self._settings.batch_size,

@@ -113,6 +113,10 @@ impl CoreQueue {
         )
     }
 
+    fn promote_many(&self, ids: Vec<String>) -> Pending {
+        self.start(move |queue| async move { queue.promote_many(ids).await.map(Output::Texts) })
+    }
+
     fn promote_jobs(&self, count: i64) -> Pending {
         self.start(move |queue| async move { queue.promote_all(count).await.map(|()| Output::Nothing) })
     }

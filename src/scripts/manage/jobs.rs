@@ -27,6 +27,18 @@ pub async fn promote(link: &Link, keys: &Keys, id: &str) -> Result<()> {
     run_on_job(link, &call, Retry::Never, id, "promote", "delayed").await.map(drop)
 }
 
+/// Moves delayed jobs, at most 1000, to where they may run. Returns the positions, from 1, of those that are not delayed.
+/// `fan_out`: wakes a worker for each.
+///
+/// # Errors
+/// What [`eval`] returns.
+pub async fn promote_many(link: &Link, keys: &Keys, ids: &[String], fan_out: bool) -> Result<Vec<i64>> {
+    let mut call = Call::with_capacity(&lua::manage::PROMOTE_MANY, keys, ids.len() + 2, 32 * ids.len());
+    call.arg(ids.len()).arg(ids).fan_out(fan_out);
+    // Sent again, it would find none of them delayed.
+    eval(link, &call, Retry::Never, |reply| reply::array(reply)?.into_iter().map(reply::integer).collect()).await
+}
+
 /// Makes a delayed job due `delay` ms after `now`.
 ///
 /// # Errors

@@ -70,9 +70,9 @@ impl Admission {
                 dropped.push(record);
                 continue;
             }
-            let job = HeldJob::new(record, request.lane.clone(), request.token.clone(), at, claim);
-            let job = job.with_decided(request.room.decided).with_score(score);
-            held.push(Arc::new(job.with_worker_name(self.state.options.worker_name.clone())));
+            let (lane, token) = (request.lane.clone(), request.token.clone());
+            let job = HeldJob::new(record, lane, token, at, claim, &self.state.options);
+            held.push(Arc::new(job.with_decided(request.room.decided).with_score(score)));
         }
         if !dropped.is_empty() {
             self.state.warning(dropped_text(&request.lane.keys, &dropped));

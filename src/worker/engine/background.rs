@@ -56,6 +56,7 @@ pub fn start_lane(
             keys: keys.clone(),
             locks: lane.locks.clone(),
             lock_duration: options.lock_duration,
+            shortest: options.lock_durations.values().min().copied(),
             renew_time: options.lock_renew_time,
             heartbeats: state.heartbeats.clone(),
             renewals: state.stats.renewals.clone(),

@@ -140,7 +140,6 @@ impl Engine {
     }
 
     fn are_locks_expired(&self) -> bool {
-        let duration = self.state.options.lock_duration;
-        self.lanes.states.iter().all(|state| state.lane.locks.are_older_than(duration))
+        self.lanes.states.iter().all(|state| state.lane.locks.are_expired())
     }
 }

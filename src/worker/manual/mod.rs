@@ -118,15 +118,16 @@ impl Manual {
     /// # Errors
     /// What [`extend_locks`] returns.
     pub async fn extend_job_locks(&self) -> Result<Vec<String>> {
-        let held = self.lane.locks.older_than(Duration::ZERO);
+        let held = self.lane.locks.all();
         if held.is_empty() {
             return Ok(Vec::new());
         }
         let sent = Instant::now();
-        let duration = i64::try_from(self.options.lock_duration.as_millis()).unwrap_or(i64::MAX);
+        let lasting = self.options.lock_duration;
+        let duration = i64::try_from(lasting.as_millis()).unwrap_or(i64::MAX);
         let locks = held.iter().map(|(id, token)| (&**id, &**token));
         let refused = extend_locks(self.link(), self.keys(), duration, locks).await?;
-        self.lane.locks.renewed(&held, &refused, sent);
+        self.lane.locks.renewed(&held, &refused, sent, lasting);
         Ok(refused)
     }
 }

@@ -169,8 +169,7 @@ impl Manual {
         claim: Claim,
     ) -> Result<Option<Arc<HeldJob>>> {
         let Some(record) = record else { return Ok(None) };
-        let job = HeldJob::new(record, self.lane.clone(), token.clone(), sent, claim);
-        let job = Arc::new(job.with_worker_name(self.options.worker_name.clone()));
+        let job = Arc::new(HeldJob::new(record, self.lane.clone(), token.clone(), sent, claim, &self.options));
         self.lane.locks.insert([job.lock()]);
         if let Err(error) = scheduler::produce(self.link(), &job).await {
             let delay = scheduler::delay_instead(&job);

@@ -85,7 +85,7 @@ impl WorkerState {
     /// worker may have them. Jobs that were cancelled meanwhile fail.
     fn startable(&self, jobs: Vec<Arc<HeldJob>>) -> Vec<Arc<HeldJob>> {
         let now = Instant::now();
-        let is_ours = |job: &Arc<HeldJob>| !job.lease.is_lost() && job.lease.age(now) < self.options.lock_duration;
+        let is_ours = |job: &Arc<HeldJob>| !job.lease.is_lost() && !job.lease.has_expired(now);
         let (ours, lost): (Vec<_>, Vec<_>) = jobs.into_iter().partition(is_ours);
         if !lost.is_empty() {
             self.give_back(lost);

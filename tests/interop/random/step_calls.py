@@ -136,6 +136,10 @@ class StepCalls:
         if not any(id.startswith("repeat:") for id in waiting):
             self.pair.drain(delayed, queue=queue)
 
+    def _promote_many(self, queue: str, most: int) -> None:
+        delayed = [id for of, id in self._in("delayed") if of == queue]
+        self.pair.promote_many([*delayed[:most], *delayed[:1], NOBODY[1]], queue=queue)
+
     def _remove_child_dependency(self, number: int) -> None:
         queue, id = self._pick(number, *_MEANT_FOR["remove_child_dependency"])
         job = self._value(queue, id, {})

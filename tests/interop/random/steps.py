@@ -150,6 +150,7 @@ STEPS: dict[str, tuple[int, list[Strategy]]] = {
     "remove_unprocessed_children": (1, [picks]),
     "retry": (3, [picks, st.sampled_from(["failed", "completed"])]),
     "promote": (2, [picks]),
+    "promote_many": (1, [queues, st.integers(0, 3)]),
     "change_delay": (1, [picks, delays]),
     "change_priority": (2, [picks, priorities, st.booleans()]),
     "update_data": (1, [picks, datas]),

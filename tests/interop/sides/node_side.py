@@ -164,6 +164,9 @@ class NodeSide:
     def promote_jobs(self, count: int = 1000) -> Any:
         return self._queue("promoteJobs", {"count": count})
 
+    def promote_many(self, ids: list[str]) -> Any:
+        return [id for id in ids if not isinstance(self.promote(id), Failed)]
+
     def remove(self, id: str, remove_children: bool = True) -> Any:
         return self.call("queue", method="remove", args=[id, {"removeChildren": remove_children}])
 

@@ -130,6 +130,9 @@ class QueueSide:
     def promote_jobs(self, count: int = 1000) -> Any:
         self._queue.promote_jobs(count=count)
 
+    def promote_many(self, ids: list[str]) -> Any:
+        return self._queue.promote_many(ids)
+
     def remove(self, id: str, remove_children: bool = True) -> Any:
         return self._queue.remove(id, remove_children=remove_children)
 

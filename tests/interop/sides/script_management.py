@@ -59,6 +59,10 @@ class ScriptManagement:
         while self._run("manage/promote_jobs", count) == 1:
             pass
 
+    def promote_many(self, ids: list[str]) -> Any:
+        others = self._run("manage/promote_many", len(ids), *ids)
+        return [id for at, id in enumerate(ids, 1) if at not in others]
+
     def remove(self, id: str, remove_children: bool = True) -> Any:
         reply = self._run("manage/remove", id, remove_children)
         return Failed(reply) if reply < 0 else reply

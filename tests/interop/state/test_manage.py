@@ -57,6 +57,16 @@ def test_promote_all(any_pair):
     any_pair.promote_jobs()
 
 
+@pytest.mark.parametrize("paused", [False, True])
+def test_promoting_many_leaves_what_promoting_each_leaves(any_pair, paused):
+    waiting = any_pair.add("waits", {})
+    ids = [any_pair.add("later", {}, delay=540_000 - 1000 * n, priority=n % 3) for n in range(6)]
+    if paused:
+        any_pair.pause()
+    assert any_pair.promote_many([ids[4], waiting, ids[1], ids[2], ids[4], ids[3]]) == [ids[n] for n in (4, 1, 2, 3)]
+    any_pair.promote_many(ids)
+
+
 def test_change_delay(any_pair):
     id = any_pair.add("later", {}, delay=120_000)
     other = any_pair.add("other", {}, delay=300_000)

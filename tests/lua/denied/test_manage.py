@@ -51,6 +51,8 @@ def test_delayed_jobs_are_promoted(scenarios, waiting, priority):
     faults = scenarios.faults(Scenario(prepare, lambda queue: calls))
     assert {command: fault for command, fault in faults.items() if "replies [-3" not in fault} == {}
     assert scenarios.faults(Scenario(prepare, lambda queue: [("manage/promote_jobs", 100)])) == {}
+    faults = scenarios.faults(Scenario(prepare, lambda queue: [("manage/promote_many", 3, *"123")]))
+    assert {command: fault for command, fault in faults.items() if "replies [[1, 2, 3]" not in fault} == {}
     faults = scenarios.faults(Scenario(prepare, lambda queue: [("manage/promote_due", NOW + 6000, 100)]))
     # A call whose events are denied has moved the jobs: the next one finds none.
     assert {command: fault for command, fault in faults.items() if "replies [0]" not in fault} == {}

@@ -59,6 +59,11 @@ def all_delayed(run, queue):
     return ["manage/promote_jobs", 1000]
 
 
+def some_delayed(run, queue):
+    run("add/add_jobs", queue, *run_of(5, delay=60_000))
+    return ["manage/promote_many", 4, "1", "2", "3", "4"]
+
+
 def completed(run, queue):
     run("add/add_jobs", queue, *run_of(4))
     run("fetch/move_to_active", queue, *FETCH, 4, 4, "", 0)
@@ -112,7 +117,7 @@ def parents(run, queue):
 
 SITUATIONS = [
     added, added_with_priority, added_as_a_flow, due, all_delayed, completed, paused, stalled, due_at_a_fetch,
-    due_at_a_finish, due_at_a_retry, parents,
+    due_at_a_finish, due_at_a_retry, parents, some_delayed,
 ]  # fmt: skip
 
 

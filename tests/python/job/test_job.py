@@ -77,6 +77,38 @@ def test_a_job_knows_its_state(queue: Queue) -> None:
     assert job.get_state() == "unknown"
 
 
+def test_a_job_is_read_again(queue: Queue, worker: Callable[..., Worker]) -> None:
+    def handler(job: Job) -> int:
+        if job.attempts_started == 1:
+            raise ValueError("once more")
+        other = queue.get_job(job.id)
+        assert other is not None
+        other.update_data({"a": 2})
+        other.update_progress(42)
+        token = job.token
+        job.refresh()
+        assert (job.data, job.progress, job.token) == ({"a": 2}, 42, token)
+        assert (job.attempts_started, job.attempts_made) == (2, 1)
+        return 7
+
+    first, job = queue.add("n", attempts=2), queue.add("n", {"a": 1}, attempts=2)
+    # It claims the second job ahead, and writes the start of its attempt to Redis later.
+    worker(handler, prefetch=5).run(until="empty")
+    assert (job.data, job.returnvalue, job.finished_on) == ({"a": 1}, None, None)
+    job.refresh()
+    assert (job.data, job.progress, job.returnvalue, job.attempts_made) == ({"a": 2}, 42, 7, 2)
+    assert job.finished_on is not None
+    other = queue.get_job(job.id)
+    assert other is not None
+    other.retry("completed")
+    job.refresh()
+    assert (job.returnvalue, job.finished_on, job.progress, first.progress) == (None, None, 42, 0)
+    other.remove()
+    with pytest.raises(errors.JobNotFoundError, match="Missing key for job"):
+        job.refresh()
+    assert job.data == {"a": 2}
+
+
 def test_calls_on_a_job_that_does_not_exist_raise_job_not_found(queue: Queue) -> None:
     job = queue.add("n")
     job.remove()

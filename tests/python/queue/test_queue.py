@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
+from typing import Any
 
 import orjson
 import pyarrow as pa
@@ -186,6 +187,22 @@ def test_promote_jobs_and_remove(queue: Queue) -> None:
     assert queue.remove(delayed.id) == 1
     assert queue.get_job(delayed.id) is None
     assert queue.get_job_state(delayed.id) == "unknown"
+
+
+def test_promote_many_moves_the_delayed_jobs_with_these_ids(queue: Queue, redis: Redis) -> None:
+    ids = [job.id for job in queue.add_bulk([{"name": "n", "opts": {"delay": 60_000}} for _ in range(600)])]
+    waiting = queue.add("n").id
+    assert queue.promote_many(["none"]) == []  # loads the script
+    redis.config_resetstat()
+    assert queue.promote_many([*ids[:550], waiting, "none", ids[0]]) == ids[:550]
+    calls: Any = redis.info("commandstats")
+    assert calls["cmdstat_evalsha"]["calls"] == 3
+    assert (queue.get_waiting_count(), queue.get_delayed_count()) == (551, 50)
+    assert queue.promote_many(iter(ids)) == ids[550:]
+    assert queue.promote_many([]) == []
+    for wrong in ([7], "7"):
+        with pytest.raises(errors.InvalidOptionError, match="job_id"):
+            queue.promote_many(wrong)  # type: ignore[arg-type]
 
 
 def test_promote_due_moves_the_oldest_jobs_whose_time_has_come(queue: Queue) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bullrush import Depends, Middleware, Tasks, aio, current_job, enqueue_many
+from bullrush import Depends, Middleware, Tasks, aenqueue_many, aio, current_job, enqueue_many
 from bullrush.errors import DataError, InvalidOptionError
 
 SEEN: list[str] = []
@@ -58,7 +58,7 @@ def test_a_task_runs_when_it_is_enqueued_and_its_job_has_the_result(eager):
     assert tomorrow.enqueue(date(2024, 1, 1)).result() == date(2024, 1, 2)
 
     async def awaited() -> date:
-        return await (await tomorrow.aenqueue(date(2024, 1, 2))).aresult()
+        return await (await tomorrow.aenqueue(date(2024, 1, 2))).result()
 
     assert asyncio.run(awaited()) == date(2024, 1, 3)
 
@@ -80,6 +80,60 @@ def test_a_task_and_its_dependencies_know_their_job(eager):
         assert job.result() == f"{task.name} {job.id}"
     with pytest.raises(LookupError, match="no job runs here"):
         current_job()
+
+
+def reported(job: Any) -> Any:
+    """Return what the calls of an eager job have left in it."""
+    return job.progress, job.logged, job.data, job.attempts_started, job.priority, job.queue_name
+
+
+@pytest.mark.parametrize("enqueued", ["enqueue", "aenqueue", "enqueue_many", "aenqueue_many"])
+@pytest.mark.parametrize("kind", ["def", "async def"])
+def test_a_task_reports_and_logs_without_redis(eager, kind, enqueued):
+    @eager.task(priority=3, target={"capabilities": ["gpu"]}, name="def")
+    def plain(page: int) -> date:
+        job = current_job()
+        job.update_progress(50, f"page {page}")
+        assert (job.log("half"), job.get_state(), job.get_children_values()) == (2, "active", {})
+        job.update_data({"page": page + 1})
+        job.check_cancelled()
+        return date(2024, 1, page)
+
+    @eager.task(priority=3, target={"capabilities": ["gpu"]}, name="async def")
+    async def awaited(page: int) -> date:
+        job = aio.current_job()
+        await job.update_progress(50, f"page {page}")
+        assert (await job.log("half"), await job.get_state(), await job.get_children_values()) == (2, "active", {})
+        await job.update_data({"page": page + 1})
+        job.check_cancelled()
+        return date(2024, 1, page)
+
+    task = {"def": plain, "async def": awaited}[kind]
+
+    async def asynchronous() -> tuple[Any, ...]:
+        job = await task.aenqueue(7) if enqueued == "aenqueue" else (await aenqueue_many([task.bind(7)]))[0]
+        await job.refresh()
+        return job, await job.get_state(), await job.is_completed(), await job.result()
+
+    def blocking() -> tuple[Any, ...]:
+        job = task.enqueue(7) if enqueued == "enqueue" else enqueue_many([task.bind(7)])[0]
+        job.refresh()
+        return job, job.get_state(), job.is_completed(), job.result()
+
+    job, *seen = asyncio.run(asynchronous()) if enqueued[0] == "a" else blocking()
+    assert seen == ["completed", True, date(2024, 1, 7)]
+    assert reported(job) == (50, ["page 7", "half"], {"page": 8}, 1, 3, "mail")
+    assert job.returnvalue == "2024-01-07"
+    assert job.processed_on <= job.finished_on
+
+
+def test_a_call_of_an_eager_job_that_needs_redis_says_at_once_what_to_use(eager):
+    @eager.task
+    def later() -> None:
+        current_job().move_to_delayed(0)
+
+    with pytest.raises(RuntimeError, match="An eager task runs without Redis.* use the fixture bullrush_url"):
+        later.enqueue()
 
 
 def test_an_error_of_the_task_comes_out_of_enqueue(eager):
@@ -135,7 +189,7 @@ def test_a_blocking_call_of_a_coroutine_on_a_loop_leads_to_its_twin(eager):
     async def main() -> None:
         with pytest.raises(RuntimeError, match=r"await the twin of this call, aenqueue\(\)"):
             later.enqueue()
-        assert await (await later.aenqueue()).aresult() == 1
+        assert await (await later.aenqueue()).result() == 1
 
     asyncio.run(main())
 

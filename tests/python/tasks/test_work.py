@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import pydantic
 import pytest
 
-from bullrush import Depends, Queue, Tasks, Worker, aio, current_job, enqueue_many
+from bullrush import Depends, Queue, Tasks, Worker, aenqueue_many, aio, current_job, enqueue_many
 from bullrush.errors import JobFailedError
 from bullrush.retries import FAIL
 
@@ -41,8 +41,40 @@ def test_arguments_and_results_have_their_types_on_both_sides(tasks):
     assert work_off(tasks).completed == 1
     assert seen == [(7, noon, "none")]
     assert job.result(1_000) == Receipt(7, noon)
-    assert asyncio.run(job.aresult(1_000)) == Receipt(7, noon)
-    assert job.get_state() == "completed"
+    assert asyncio.run(job.aio.result(1_000)) == Receipt(7, noon)
+    assert (job.get_state(), asyncio.run(job.aio.get_state())) == ("completed", "completed")
+
+
+def test_all_calls_of_a_job_that_was_enqueued_on_a_loop_are_awaited(tasks):
+    @tasks.task
+    async def endless() -> None:
+        await aio.current_job().update_progress(50)
+        await asyncio.Event().wait()
+
+    @tasks.task
+    async def pay(user: int) -> Receipt:
+        return Receipt(user, noon)
+
+    noon = datetime(2024, 1, 1, 12, tzinfo=timezone.utc)
+
+    async def look() -> None:
+        job = await endless.aenqueue()
+        assert (await job.get_state(), await job.is_waiting(), job.progress) == ("waiting", True, 0)
+        async with aio.Worker(tasks, autorun=True):
+            while job.progress != 50:
+                await job.refresh()
+            assert await job.cancel("not needed any more")
+            with pytest.raises(JobFailedError, match="not needed any more"):
+                await job.result(10_000)
+            await job.refresh()
+            assert job.failed_reason == "not needed any more"
+            for paid in (await pay.aenqueue(7), *await aenqueue_many([pay.bind(7)])):
+                assert await paid.result(10_000) == Receipt(7, noon)
+                found = await pay.aget_job(paid.id)
+                assert found is not None and await found.is_completed()
+                await found.remove()
+
+    asyncio.run(look())
 
 
 def test_a_job_is_found_again_by_its_id_and_its_result_has_its_type(tasks, redis_url, queue_name):
@@ -62,7 +94,7 @@ def test_a_job_is_found_again_by_its_id_and_its_result_has_its_type(tasks, redis
 
     async def awaited() -> Any:
         job = await task.aget_job(job_id)
-        return job and await job.aresult()
+        return job and await job.result()
 
     assert asyncio.run(awaited()) == Receipt(7, noon)
     assert (task.get_job("none"), other.get_job(job_id), asyncio.run(other.aget_job(job_id))) == (None, None, None)
@@ -265,7 +297,7 @@ def test_an_awaited_worker_runs_both_kinds(living):
         jobs = [await blocking.aenqueue(), await awaited.aenqueue()]
         async with aio.Worker(living) as worker:
             await worker.run(until="empty")
-        return [await job.aresult() for job in jobs]
+        return [await job.result() for job in jobs]
 
     assert asyncio.run(work()) == ["connection", "pool"]
     assert sorted(LIFE) == sorted(["start", "connect", "open", "shut", "disconnect", "stop"])

@@ -68,7 +68,7 @@ def test_a_task_on_an_event_loop_gets_what_the_replacement_opens(tasks):
         job = await query.aenqueue()
         with override(pool, fake):
             await awork(tasks)
-        return await job.aresult(1_000)
+        return await job.result(1_000)
 
     assert asyncio.run(run()) == "fake"
     assert closed == ["fake"]

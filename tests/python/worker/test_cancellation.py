@@ -123,8 +123,9 @@ def test_another_process_cancels_a_job(queue: Queue, redis: Any, start: Callable
     started = threading.Event()
     worker = start(until_cancelled(started) if kind == "thread" else forever, concurrency=2)
     wait_until(lambda: holds(worker, 2))
-    assert queue.cancel_job(job.id, "from far away")
+    assert job.cancel("from far away")
     assert ended(job) == "from far away"
+    assert job.cancel() is False
     assert other.is_active()
     wait_until(lambda: not redis.exists(queue.to_key("ext:cancel")))
     worker.cancel_all_jobs()
@@ -134,6 +135,7 @@ def test_a_job_that_no_worker_has_is_not_cancelled(queue: Queue, redis: Any) -> 
     job = queue.add("n", {})
     assert queue.cancel_job(job.id) is False
     assert queue.cancel_job("unknown") is False
+    assert job.cancel() is False
     assert not redis.exists(queue.to_key("ext:cancel"))
 
 

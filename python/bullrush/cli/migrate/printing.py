@@ -30,9 +30,9 @@ class Heading:
 
     def __init__(self, legacy: LegacyQueue, to: Queue, source_url: str, target_url: str) -> None:
         """Take both queues, and where they are. Passwords are not shown."""
-        self.to = {"queue": to.name, "prefix": to.prefix}
+        self.to: dict[str, str] = {"queue": to.name, "prefix": to.prefix}
         self.json: dict[str, Any] = {"queue": legacy.name, "flavor": None, "to": self.to}
-        self.target_url = None if place(source_url) == place(target_url) else masked(target_url)
+        self.target_url: str | None = None if place(source_url) == place(target_url) else masked(target_url)
         self._source, self._target = legacy.qualified_name, to.qualified_name
         if self.target_url is not None:
             self._source += f" at {'/'.join(place(source_url))}"
@@ -59,12 +59,17 @@ class Result:
         paused: the target is paused.
     """
 
+    report: MigrationReport
+    paused: bool
+    before: dict[str, int]
+    after: dict[str, int]
+
     def __init__(
         self, report: MigrationReport, before: Mapping[str, int], after: Mapping[str, int], *, paused: bool
     ) -> None:
         self.report, self.paused = report, paused
         self.before, self.after = dict(before), dict(after)
-        self.json = {"before": self.before, "after": self.after, "paused": paused}
+        self.json: dict[str, Any] = {"before": self.before, "after": self.after, "paused": paused}
 
     @property
     def came(self) -> int:

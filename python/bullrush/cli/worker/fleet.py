@@ -28,9 +28,9 @@ class Fleet:
             on_end: called on the thread of each worker that has ended.
             burst: end each worker when its queue is empty.
         """
-        self.workers = list(workers)
+        self.workers: list[AnyWorker] = list(workers)
         #: The exit code, other than `ENDED` once a worker has stopped with an error.
-        self.code = ENDED
+        self.code: int = ENDED
         self._on_end = on_end
         self._until: Final = "empty" if burst else None
         self._closing = False

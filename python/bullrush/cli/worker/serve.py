@@ -42,7 +42,7 @@ class Process:
         self._address: tuple[str, int] | None = options.health_port
         self._closing_since: float | None = None
         self._monitor = Monitor(workers)
-        self.fleet = Fleet(workers, lambda: self._orders.put(_ENDED), burst=options.burst)
+        self.fleet: Fleet = Fleet(workers, lambda: self._orders.put(_ENDED), burst=options.burst)
 
     def order(self, order: str) -> None:
         """Tell the main thread what to do; from any thread, and from signal handlers."""

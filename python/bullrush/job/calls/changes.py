@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 from bullrush.base.operation import operation, reply
 from bullrush.errors import InvalidOptionError, JobLockMismatchError
+from bullrush.job.failure import CANCELLED
 from bullrush.job.fields import JobFields
 from bullrush.values import checks
 from bullrush.values.checks import Duration
@@ -171,6 +172,24 @@ class JobChanges(JobFields):
             self._change(atm=None, attemptsMade=None)
         if reset_attempts_started:
             self._change(ats=None)
+
+    @operation
+    async def cancel(self, reason: str | None = None) -> bool:
+        """Cancel the job if it runs, whichever worker of bullrush runs it; see `Queue.cancel_job`.
+
+        The worker sees it within about a second. A job that does not run yet is taken back by `remove`.
+
+        Args:
+            reason: the reason with which the job fails.
+
+        Returns:
+            False if no worker runs the job.
+
+        Redis:
+            See `Queue.cancel_job`.
+        """
+        reason = checks.text("reason", reason or CANCELLED)
+        return await reply(self._source.core.cancel_job(self.id, reason))
 
     @operation
     async def remove_deduplication_key(self) -> bool:

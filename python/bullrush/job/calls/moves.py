@@ -80,6 +80,14 @@ class ChildKey(TypedDict):
     queue: str
 
 
+async def write_start(job: JobFields) -> None:
+    """Write the start of a job that was claimed ahead to Redis now; awaited inside an operation."""
+    worker = job._source._job_worker
+    pending = None if worker is None else worker._record_start(job._record)
+    if pending is not None:
+        await reply(pending)
+
+
 class JobMoves(JobFields):
     """The calls that move a running job, or renew its lock."""
 
@@ -220,10 +228,7 @@ class JobMoves(JobFields):
         If the job was claimed ahead, its start is written to Redis first: after the move, the worker no longer owns the
         job.
         """
-        worker = self._source._job_worker
-        pending = None if worker is None else worker._record_start(self._record)
-        if pending is not None:
-            await reply(pending)
+        await write_start(self)
         return self._lock_token(token)
 
     def _lock_token(self, token: str | None) -> str:

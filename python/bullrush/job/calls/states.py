@@ -1,13 +1,15 @@
-"""The calls that read a job's state."""
+"""The calls that read a job's state, and its attributes again."""
 
 from __future__ import annotations
 
 from bullrush.base.operation import operation, reply
+from bullrush.errors import from_code
+from bullrush.job.calls.moves import write_start
 from bullrush.job.fields import JobFields
 
 
 class JobStates(JobFields):
-    """The calls that read a job's state. Each is one round trip."""
+    """The calls that read a job's state, and its attributes again. Each is one round trip."""
 
     __slots__ = ()
 
@@ -48,6 +50,20 @@ class JobStates(JobFields):
     async def is_waiting_children(self) -> bool:
         """Return whether the job waits for its children."""
         return await self._state() == "waiting-children"
+
+    @operation
+    async def refresh(self) -> None:
+        """Read the attributes of the job again, such as its progress and its result.
+
+        Raises:
+            JobNotFoundError: the job is gone; the attributes stay.
+            MalformedJobError: the stored data is not JSON.
+        """
+        await write_start(self)  # else Redis would still have the job as it was claimed
+        record = await reply(self._source.core.get_job(self.id))
+        if record is None:
+            raise from_code(-1, f"Missing key for job {self.queue_qualified_name}:{self.id}. refresh")
+        self._take(record)
 
     async def _state(self) -> str:
         return await reply(self._source.core.get_state(self.id))

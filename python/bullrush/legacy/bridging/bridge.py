@@ -58,7 +58,7 @@ class Bridge:
         self._retry_at = time.monotonic() + _RETRY_TAKEN
         self._mirror_at = 0.0
         self._left = 0
-        self.report = BridgeReport()
+        self.report: BridgeReport = BridgeReport()
 
     async def round(self) -> bool:
         """Move what can be moved now, at most one batch of each state; return whether there was anything to do."""

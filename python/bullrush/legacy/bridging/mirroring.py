@@ -63,7 +63,7 @@ class Mirror:
         self._last_event = b""
         self._cursor: bytes | int = 0
         #: How many ends were mirrored.
-        self.mirrored = 0
+        self.mirrored: int = 0
 
     async def step(self) -> int:
         """Mirror the ends that events tell, and look up a part of the other jobs; return how many were mirrored."""

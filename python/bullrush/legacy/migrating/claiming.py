@@ -83,7 +83,7 @@ class ClaimingMover:
         self._claimed = 0
         self._open: list[_Claim] = []
         #: How many jobs the next batch may have.
-        self.size = BATCH
+        self.size: int = BATCH
 
     async def move(self, place: str, ids: Sequence[str]) -> list[Moved]:
         """Move jobs out of a list or set, in this order; those that are not there any more are left out.

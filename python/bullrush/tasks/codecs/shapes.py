@@ -17,6 +17,7 @@ Convert: TypeAlias = Callable[[Any, str], Any]
 
 NEEDS_PYDANTIC: Final = "install pydantic for it: pip install 'bullrush[tasks]'"
 _LISTS: Final = (list, Sequence, Iterable, Collection)
+_SETS: Final = (set, frozenset)
 _MAPS: Final = (dict, Mapping)
 
 Found = TypeVar("Found")
@@ -30,12 +31,14 @@ class Shape(NamedTuple):
         encode: for other values; None: they need no check.
         decode: the reverse.
         is_identity: a value and its JSON are the same.
+        is_text: its JSON is a text of a certain form.
     """
 
     exact: frozenset[type]
     encode: Convert | None
     decode: Convert | None
     is_identity: bool = True
+    is_text: bool = False
 
 
 class Fields:
@@ -45,7 +48,7 @@ class Fields:
         self._required = frozenset(required)
         self._encoders = [(name, one.exact, one.encode) for name, one in shapes.items() if one.encode]
         self._decoders = {name: (one.exact, one.decode) for name, one in shapes.items()}
-        self.is_identity = all(shape.is_identity for shape in shapes.values())
+        self.is_identity: bool = all(shape.is_identity for shape in shapes.values())
 
     def encode(self, values: dict[str, Any], path: str = "") -> dict[str, Any]:
         """Convert the values to JSON, in place."""
@@ -92,9 +95,9 @@ def shape_of(hint: Any, path: str, *, only_json: bool) -> Shape:
     if origin is Literal and all(type(one) in {str, int, bool, type(None)} for one in arguments):
         return _literal(arguments)
     if origin in _LISTS and len(arguments) == 1:
-        return _list(part(arguments[0], "[]"), list)
+        return _list(part(arguments[0], "[]"), list, list if origin is list else (list, tuple))
     if origin in _MAPS and arguments and arguments[0] is str:
-        return _map(part(arguments[1], "{}"))
+        return _map(part(arguments[1], "{}"), origin)
     if only_json:
         raise UnsupportedTypeError(f"{path}: {hint!r}")
     return _converted(hint, origin, arguments, path, part)
@@ -102,15 +105,13 @@ def shape_of(hint: Any, path: str, *, only_json: bool) -> Shape:
 
 def _converted(hint: Any, origin: Any, arguments: tuple[Any, ...], path: str, part: Callable[..., Shape]) -> Shape:
     if (scalar := _found(SCALARS, hint)) is not None:
-        return Shape(frozenset(), *scalar, is_identity=False)
+        return Shape(frozenset(), *scalar, is_identity=False, is_text=True)
     if isinstance(hint, type) and issubclass(hint, Enum):
         return Shape(frozenset(), *enum_shape(hint), is_identity=False)
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         return _dataclass(hint, part)
-    if origin in {set, frozenset}:
-        return _list(part(arguments[0], "[]"), origin)
-    if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
-        return _list(part(arguments[0], "[]"), tuple)
+    if origin in _SETS or (origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis):
+        return _list(part(arguments[0], "[]"), origin, origin)
     raise UnsupportedTypeError(f"{path}: the type {hint!r} has no form in JSON; {NEEDS_PYDANTIC}")
 
 
@@ -123,14 +124,18 @@ def _found(table: Mapping[Any, Found], hint: Any) -> Found | None:
 
 def _union(members: list[Shape]) -> Shape:
     exact = frozenset[type]().union(*(one.exact for one in members))
-    is_any = any(one.encode is None for one in members)
+    if any(one.encode is None for one in members):
+        return Shape(exact, None, None)
+    identical = all(one.is_identity for one in members)
 
     def convert(way: Literal["encode", "decode"]) -> Convert:
-        ways: list[Convert] = [getattr(one, way) for one in members if getattr(one, way) is not None]
+        ways: list[tuple[frozenset[type], Convert]] = [(one.exact, getattr(one, way)) for one in members]
 
         def one_of(value: Any, path: str) -> Any:
             problem = None
-            for attempt in ways:
+            for exact, attempt in ways:
+                if type(value) in exact:
+                    return value
                 try:
                     return attempt(value, path)
                 except MisfitError as error:
@@ -139,23 +144,24 @@ def _union(members: list[Shape]) -> Shape:
 
         return one_of
 
-    identical = all(one.is_identity for one in members)
-    return Shape(exact, None, None) if is_any else Shape(exact, convert("encode"), convert("decode"), identical)
+    # A text may be a date: the first member that it fits counts.
+    at_once = exact - {str} if any(one.is_text for one in members) else exact
+    return Shape(at_once, convert("encode"), convert("decode"), identical)
 
 
 def _literal(choices: tuple[Any, ...]) -> Shape:
     def check(value: Any, path: str) -> Any:
-        if not any(value == one and type(value) is type(one) for one in choices):
+        if not any(type(value) is type(one) and value == one for one in choices):
             raise MisfitError(f"{path}: {' or '.join(map(repr, choices))} expected")
         return value
 
     return Shape(frozenset(), check, check)
 
 
-def _list(item: Shape, made: type) -> Shape:
-    takes: Any = (list, tuple) if made is list else (list, made)
+def _list(item: Shape, made: type, given: Any) -> Shape:
+    """Return the shape of a list in JSON, which is ``made`` in Python; a program may give one of ``given``."""
 
-    def convert(exact: frozenset[type], one: Convert | None, result: type) -> Convert:
+    def convert(exact: frozenset[type], one: Convert | None, takes: Any, result: type) -> Convert:
         def each(value: Any, path: str) -> Any:
             if not isinstance(value, takes):
                 raise expected(path, made.__name__, value)
@@ -165,14 +171,15 @@ def _list(item: Shape, made: type) -> Shape:
 
         return each
 
-    to_json, from_json = convert(item.exact, item.encode, list), convert(item.exact, item.decode, made)
+    to_json = convert(item.exact, item.encode, given, list)
+    from_json = convert(item.exact, item.decode, list, made)
     return Shape(frozenset(), to_json, from_json, item.is_identity and made is list)
 
 
-def _map(member: Shape) -> Shape:
+def _map(member: Shape, given: Any) -> Shape:
     def convert(one: Convert | None) -> Convert:
         def each(value: Any, path: str) -> Any:
-            if not isinstance(value, Mapping):
+            if not isinstance(value, given):
                 raise expected(path, "dict", value)
             if one is None:
                 return dict(value)

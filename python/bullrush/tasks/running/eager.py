@@ -4,65 +4,122 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
-from bullrush.extending import JSON, RUNNING, AsyncJob, Duration, GivenRecord, JobCalls, decode, encode, maybe_await
+from bullrush.extending import (
+    JSON,
+    RUNNING,
+    Duration,
+    KeptCalls,
+    NoRedis,
+    decode,
+    encode,
+    kept_record,
+    maybe_await,
+    now_ms,
+    operation,
+)
 from bullrush.tasks.new_task import NewTask
 from bullrush.tasks.running.handler import LoopHandler
-from bullrush.tasks.task_job import TaskJob
-
-if TYPE_CHECKING:
-    from bullrush.extending import JobOwner
+from bullrush.tasks.task_job import AsyncTaskJob, TaskJob
 
 R = TypeVar("R")
+
+_NO_REDIS: Final = (
+    "An eager task runs without Redis, and this call needs one: in this test use the fixture bullrush_url, enqueue the "
+    "task with eager=False, and run it with bullrush.testing.work()"
+)
 
 _numbers: Final = itertools.count(1)
 
 
-class EagerJob(TaskJob[R]):
-    """A job that ran when it was enqueued. Redis has nothing of it: only `result` and the attributes work."""
+class EagerSource(NoRedis):
+    """What eager jobs came from."""
 
-    __slots__ = ("_value",)
+    def __init__(self, new: NewTask[Any], decode_result: Callable[[str, JSON], object]) -> None:
+        """Take the task, and what decodes its result."""
+        super().__init__(new.queue_name, new.prefix, _NO_REDIS)
+        self.decode_result = decode_result
 
-    _value: R
 
-    # The arguments are those of `TaskJob`.
-    def result(
-        self,
+class _Eager(KeptCalls):
+    """The calls of a job that runs when it is enqueued, and of which Redis has nothing."""
+
+    __slots__ = ()
+
+    @operation
+    async def wait_until_finished(
+        self: Any,
+        queue_events: Any = None,  # noqa: ARG002
+        timeout: Duration | None = None,  # noqa: ARG002
+        *,
+        via: Any = None,  # noqa: ARG002
+    ) -> Any:
+        """Return the result as JSON."""
+        return self.returnvalue
+
+    @operation
+    async def result(
+        self: Any,
         timeout: Duration | None = None,  # noqa: ARG002
         *,
         queue_events: Any = None,  # noqa: ARG002
         via: Any = None,  # noqa: ARG002
-    ) -> R:
+    ) -> Any:
         """Return what the function returned."""
-        return self._value
+        return self._decoded(self.returnvalue)
 
-    async def aresult(
-        self,
-        timeout: Duration | None = None,  # noqa: ARG002
-        *,
-        queue_events: Any = None,  # noqa: ARG002
-        via: Any = None,  # noqa: ARG002
-    ) -> R:
-        """Return what the function returned."""
-        return self._value
+    @operation
+    async def refresh(self) -> None:
+        """Do nothing: this object is the job."""
+
+    async def _state(self: Any) -> str:
+        return "active" if self.finished_on is None else "completed"
 
 
-async def run_now(new: NewTask[Any], handler: Callable[[Any], Any], source: JobOwner) -> EagerJob[Any]:
+class EagerJob(_Eager, TaskJob[R]):
+    """A job that ran when it was enqueued.
+
+    Attributes:
+        logged: the rows that the task logged.
+    """
+
+    __slots__ = ("_children", "logged")
+
+    @property
+    def aio(self) -> AsyncEagerJob[R]:
+        """The same job with calls that are awaited."""
+        return self._as_type(AsyncEagerJob)
+
+
+class AsyncEagerJob(_Eager, AsyncTaskJob[R]):
+    """A job that ran when it was enqueued, for asyncio.
+
+    Attributes:
+        logged: the rows that the task logged.
+    """
+
+    __slots__ = ("_children", "logged")
+
+
+async def run_now(
+    new: NewTask[Any], handler: Callable[[Any], Any], decode_result: Callable[[str, JSON], object]
+) -> EagerJob[Any]:
     """Run a task and return its job. An exception of the task is raised here. It is an operation.
 
     Arguments and result become JSON and come back, as they would through Redis.
     """
-    data, opts = encode(new.data, "data"), encode({}, "opts")
-    record = GivenRecord({"name": new.name, "data": data, "opts": opts}, f"eager-{next(_numbers)}")
-    job: EagerJob[Any] = EagerJob(record, source)
-    given: JobCalls = job
-    if isinstance(handler, LoopHandler):
-        given = job._as_type(AsyncJob)
-    token = RUNNING.set(given)
+    record = kept_record(new.name, new.data, new.opts, f"eager-{next(_numbers)}")
+    kind: Any = AsyncEagerJob if isinstance(handler, LoopHandler) else EagerJob
+    job: Any = kind(record, EagerSource(new, decode_result))
+    job._keep([])
+    token = RUNNING.set(job)
     try:
-        value: JSON = await maybe_await(handler(given))
+        value: JSON = await maybe_await(handler(job))
     finally:
         RUNNING.reset(token)
-    job._value = job._decoded(decode(encode(value, "returnvalue"), "returnvalue", job.id))
-    return job
+    stored = encode(value, "returnvalue")
+    job._set_completed(stored, now_ms())
+    job._decoded(decode(stored, "returnvalue", job.id))
+    done: EagerJob[Any] = job if kind is EagerJob else job._as_type(EagerJob)
+    return done

@@ -73,8 +73,7 @@ def routes(parts: Sequence[Placed]) -> dict[str, Route]:
         for name, task in part.tasks.items():
             if name in found:
                 raise InvalidOptionError(f"Two of the registries of this worker have a task {name!r}: give one a name=")
-            timeout, retry_if = task.run_options
-            found[name] = Route(handler_of(task, middleware, parts[0][0].scopes), timeout, retry_if)
+            found[name] = Route(handler_of(task, middleware, parts[0][0].scopes), *task.run_options)
     return found
 
 

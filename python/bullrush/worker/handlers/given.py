@@ -58,6 +58,11 @@ class Handlers:
         """The ms that runs of jobs may take, by name, where the handler says so."""
         return {name: route.timeout for name, route in self.routes.items() if route.timeout is not None}
 
+    @property
+    def lock_durations(self) -> dict[str, int]:
+        """The ms that locks of jobs last, by name, where the handler says so."""
+        return {name: route.lock_duration for name, route in self.routes.items() if route.lock_duration is not None}
+
 
 def given_handlers(queue: str | HandlerSource, handler: Any, settings: Settings) -> Handlers:
     """Return the handlers for the arguments of a worker.

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 class LaneQueue:
     """One further queue of a worker. All but its name and its calls is the worker's."""
 
+    name: str
+    prefix: str
+
     def __init__(self, name: str, worker: JobWorker, core_of: Callable[[str], CoreQueue]) -> None:
         self.name, self.prefix, self._job_worker = name, worker.prefix, worker
         self._core_of = core_of

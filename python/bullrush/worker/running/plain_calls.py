@@ -25,7 +25,7 @@ class PlainCalls:
     def __init__(
         self, core: CoreWorker, process: Callable[[list[JobRecord]], BaseException | None], slots: int, name: str
     ) -> None:
-        self.running = 0
+        self.running: int = 0
         self.on_done: Callable[[], None] = nothing
         self.on_error: Callable[[BaseException], None] = nothing
         self._process = process

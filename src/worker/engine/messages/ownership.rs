@@ -38,7 +38,7 @@ pub async fn watch_ownership(state: Arc<WorkerState>, link: Link, lane: Arc<Lane
         loop {
             let notices = inbox.next().await;
             let held: Held = if notices.iter().any(|(_, notice)| *notice == Notice::Missed) {
-                lane.locks.older_than(Duration::ZERO)
+                lane.locks.all()
             } else {
                 let ids = notices.iter().filter_map(|(_, notice)| match notice {
                     Notice::Message(text) => text.strip_prefix(&*beginning),

@@ -28,10 +28,10 @@ class Child:
         self.process: subprocess.Popen[bytes] | None = None
         self.line: Line | None = None
         #: The metrics of this process when they were asked for last, and the sums of those before it.
-        self.page = ""
-        self.past = ""
+        self.page: str = ""
+        self.past: str = ""
         #: It has answered since it was started.
-        self.answered = False
+        self.answered: bool = False
         self._name = _name(options, number)
         self._words = _words(options, self._name)
         self._began = 0.0

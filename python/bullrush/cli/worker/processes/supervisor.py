@@ -39,7 +39,7 @@ class Supervisor:
     """
 
     def __init__(self, options: argparse.Namespace) -> None:
-        self.children = [Child(number, options) for number in range(1, options.processes + 1)]
+        self.children: list[Child] = [Child(number, options) for number in range(1, options.processes + 1)]
         self._reload: Final[bool] = options.reload
         self._burst: Final[bool] = options.burst
         self._steps: Steps[Callable[[], None]] = Steps()
@@ -51,7 +51,7 @@ class Supervisor:
         self._timeout: float | None = options.shutdown_timeout
         self._signals = 0
         self._restarting = False
-        self.code = ENDED
+        self.code: int = ENDED
 
     @property
     def closing(self) -> bool:
