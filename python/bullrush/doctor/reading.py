@@ -72,9 +72,10 @@ class Server:
         """The connection. Its commands may be about the keys of any queue of this server."""
         return Unchecked(self.queue.core)
 
-    async def ping(self, timeout: int) -> None:
+    async def reach(self, timeout: int) -> None:
         """Look whether it answers within so many ms."""
-        await reply(Unchecked(self.handle(self.queue.name, timeout).core).commands([["PING"]]))
+        # A server that cannot write to its disk refuses PING, too.
+        await reply(Unchecked(self.handle(self.queue.name, timeout).core).commands([["TIME"]]))
 
     async def ask(self, *command: int | str | bytes) -> Any:
         """Return the reply of one command."""
