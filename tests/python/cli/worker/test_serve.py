@@ -118,13 +118,13 @@ def test_sigterm_lets_the_running_job_finish_and_loses_nothing(
 
 
 @pytest.mark.parametrize("target", ["jobs:blocking", "jobs:awaited"])
-def test_a_second_sigterm_ends_the_process_while_its_job_runs(start: Start, queue: Queue, target: str) -> None:
+def test_a_second_signal_ends_the_process_while_its_job_runs(start: Start, queue: Queue, target: str) -> None:
     queue.add("n", {"seconds": 30})
     command = start(target)
     command.prints("begun")
     command.terminate()
     command.prints("closing after the running jobs")
-    command.terminate()
+    command.interrupt()
     assert command.ends() == 4, command.output
     assert queue.get_active_count() == 1
     assert command.output.count("left 1 unfinished job") == 1, command.output
