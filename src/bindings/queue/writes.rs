@@ -50,9 +50,9 @@ impl CoreQueue {
     }
 
     fn attempt_write(&self) -> Pending {
-        self.start(|queue| async move {
-            attempt::attempt_write(queue.link(), queue.keys()).await.map(|()| Output::Nothing)
-        })
+        self.start(
+            |queue| async move { attempt::attempt_write(queue.link(), queue.keys()).await.map(|()| Output::Nothing) },
+        )
     }
 
     fn note_cron(&self, definition: String) -> Pending {
