@@ -114,14 +114,18 @@ def break_the_disk(redis: "Redis[str]") -> None:
 
 @pytest.mark.parametrize(
     ("refuse", "code", "finding"),
-    [(fill_the_memory, "OOM", "BR006"), (break_the_disk, "MISCONF", "BR005"), (take_the_replicas, "NOREPLICAS", "BR012")],
+    [
+        (fill_the_memory, "OOM", "BR006"),
+        (break_the_disk, "MISCONF", "BR005"),
+        (take_the_replicas, "NOREPLICAS", "BR012"),
+    ],
     ids=["memory", "disk", "replicas"],
 )
 def test_the_check_of_a_worker_and_the_doctor_say_that_all_writes_are_refused(
     refuse, code, finding, queue, server, own_redis, capsys
 ):
     queue.add("quick")
-    before = {key: own_redis.dump(key) for key in own_redis.keys()}
+    before = {key: own_redis.dump(key) for key in own_redis.scan_iter()}
     worker = Worker(queue.name, lambda job: True, url=server.url)
     assert check([worker]) == 0
     refuse(own_redis)
@@ -130,7 +134,7 @@ def test_the_check_of_a_worker_and_the_doctor_say_that_all_writes_are_refused(
     assert f"{worker!r}: {code} " in ended.err
     assert ended.out.count("ready") == 1
     assert finding in [found.code for found in Doctor(server.url).examine().findings]
-    assert {key: own_redis.dump(key) for key in own_redis.keys()} == before
+    assert {key: own_redis.dump(key) for key in own_redis.scan_iter()} == before
     own_redis.config_set("save", "")  # or it tries again when it stops
 
 

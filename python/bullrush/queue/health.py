@@ -12,8 +12,8 @@ from bullrush.queue.due import DueWork, due_work
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 
-#: Of a worker. disconnected: Redis cannot be reached, or refuses the login. unauthorized: the user of the URL lacks rights of a
-#: worker.
+#: Of a worker. disconnected: Redis cannot be reached, or refuses the login. unauthorized: the user of the URL lacks
+#: rights of a worker.
 #: refused: Redis gives no jobs to a worker, or takes no outcomes. deaf: Redis answers, but not to this worker's wait,
 #: fetch or renewal.
 #: stuck: work is due, may start, and nothing was claimed for a while. stopped: the worker does not run.

@@ -115,7 +115,10 @@ def test_the_page_about_debugging_runs_scripts_by_hand_as_it_is_pasted(redis_cli
         EmbeddedRedis(port=0, args=["--logfile", str(log)]) as server,
         Queue("mails", url=server.url) as queue,
     ):
-        for name, command in (("bullrush", f"{sys.executable} -m bullrush"), ("redis-cli", f"{redis_cli_file} -u {server.url}")):
+        for name, command in (
+            ("bullrush", f"{sys.executable} -m bullrush"),
+            ("redis-cli", f"{redis_cli_file} -u {server.url}"),
+        ):
             (programs / name).write_text(f'#!/bin/sh\nexec {command} "$@"\n')
             (programs / name).chmod(0o755)
         queue.add_bulk([{"name": "welcome"}] * 7)

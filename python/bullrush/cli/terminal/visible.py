@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-#: Control characters but for tab and line feed, further ends of lines, what changes the direction of writing, and halves
-#: of characters.
+#: Control characters but for tab and line feed, other ends of lines, what turns the direction of writing, and halves of
+#: characters.
 _HIDDEN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _BREAKS: Final = re.compile("[\t\n]")
 #: The same in JSON, which escapes all before the space by itself. Only its strings have such characters.

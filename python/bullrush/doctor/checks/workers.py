@@ -20,7 +20,9 @@ _THEY_COME: Final = (
     "look at why their worker died"
 )
 
-_ONE_DATABASE: Final = "Give the worker the database of this URL (the number behind the last slash), or this URL its own"
+_ONE_DATABASE: Final = (
+    "Give the worker the database of this URL (the number behind the last slash), or this URL its own"
+)
 
 
 async def claims(tested: QueueUnderTest) -> list[Finding]:
@@ -38,7 +40,10 @@ async def claims(tested: QueueUnderTest) -> list[Finding]:
             return []
         detail, instead = since, _for_route(tested)
         if elsewhere := await tested.connected(elsewhere=True):
-            detail, instead = f"{since}. Connected to another database: {_named(elsewhere, database=True)}", _ONE_DATABASE
+            detail, instead = (
+                f"{since}. Connected to another database: {_named(elsewhere, database=True)}",
+                _ONE_DATABASE,
+            )
         return [Finding("BR107", detail, tested.name, (work.oldest_id,), fleeting=True, instead=instead)]
     if any(ttl != _NO_KEY for ttl in (await _locks(tested)).values()):
         return []  # they are busy: more workers are needed, which health() says

@@ -143,7 +143,8 @@ class _Schedulers:
             ended.set()
 
     def _try(self, refusal: Exception | None, ended: threading.Event) -> None:
-        logged, pause = "", _PAUSE
+        logged: int | str | None = None
+        pause = _PAUSE
         while refusal is not None:
             # First a pause: an error that ends the worker is not logged twice.
             if ended.wait(pause) or self._worker.closing:
@@ -158,7 +159,7 @@ class _Schedulers:
             except Exception:
                 _log.exception("%r: the job schedulers of its tasks cannot be made", self._worker)
                 return
-        if logged:
+        if logged is not None:
             _log.warning("%r: the job schedulers of its tasks are made", self._worker)
 
 
