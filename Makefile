@@ -224,7 +224,7 @@ bridge: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## 10,000 jobs go over the 
 bench: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## compare with BullMQ and, with ARGS=--all, many other queues, on this machine
 	@$(PIP) --group bench
 	$(call say,Benchmarks)
-	@$(BIN)/bullrush bench $(ARGS)
+	@$(PY) -m benches $(ARGS)
 
 lint: $(VENV)/.built $(VENV)/.dev  ## format, types, stubs and clippy: what CI refuses
 	$(call say,Python: format and rules and types and stubs)

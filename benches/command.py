@@ -95,7 +95,7 @@ def _ask_all(answers: list[Answer], progress: Progress, options: argparse.Namesp
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="bullrush bench", description="Compare bullrush with its peers.")
+    parser = argparse.ArgumentParser(prog="python -m benches", description="Compare bullrush with its peers.")
     add = parser.add_argument
     add("--all", action="store_true", help="all questions and all peers; installs the peers; takes about 40 minutes")
     add("--only", nargs="+", choices=QUESTIONS, metavar="QUESTION", help=", ".join(QUESTIONS))

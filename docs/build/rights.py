@@ -141,6 +141,7 @@ ROLES: Final = {
             "src/scripts/hint.rs",
             "src/timers/*",
             "src/worker/*",
+            "src/writes/attempt.rs",
             "src/writes/cron.rs",
             *_OBSERVE,
         ),

@@ -107,6 +107,7 @@ from bullrush.worker.monitoring.health import monitored_queue
 from bullrush.worker.monitoring.prometheus import merged_metrics, without_gauges
 from bullrush.worker.options import checked_worker_options
 from bullrush.base import hard_exit
+from bullrush.base.repeated_signals import RepeatedSignals
 from bullrush.base.at_exit import before_joining_threads
 
 __all__ = [
@@ -155,6 +156,7 @@ __all__ = [
     "QueueEventsCalls",
     "QueueGetters",
     "QueueScan",
+    "RepeatedSignals",
     "RowColumns",
     "RowOptions",
     "RunCalls",

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::{FromRawFd, RawFd};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 
@@ -19,19 +19,32 @@ unsafe extern "C" {
 ///
 /// `descriptor` is the reading end of the pipe into which `signal.set_wakeup_fd` writes the numbers of signals; it is
 /// taken over. `first_ms` counts from the first signal, `second_ms` from the second; without `first_ms` one signal ends
-/// nothing.
+/// nothing. A SIGTERM within `together_ms` after one that counted does not count.
 #[pyfunction]
-pub fn exit_after_signals(descriptor: RawFd, first_ms: Option<u64>, second_ms: u64, code: i32) -> PyResult<()> {
+pub fn exit_after_signals(
+    descriptor: RawFd,
+    first_ms: Option<u64>,
+    second_ms: u64,
+    together_ms: u64,
+    code: i32,
+) -> PyResult<()> {
     // SAFETY: the caller gives the descriptor away.
     let mut signals = unsafe { File::from_raw_fd(descriptor) };
     spawn("bullrush-signals", move || {
-        let mut oom_wait = [first_ms, Some(second_ms)].into_iter();
+        let mut deadlines = [first_ms, Some(second_ms)].into_iter();
+        let mut last: Option<Instant> = None;
         let mut number = [0_u8];
         while signals.read_exact(&mut number).is_ok() {
             if !matches!(number[0], SIGINT | SIGTERM) {
                 continue;
             }
-            let Some(next) = oom_wait.next() else { return };
+            if number[0] == SIGTERM {
+                if last.is_some_and(|last| last.elapsed() < Duration::from_millis(together_ms)) {
+                    continue;
+                }
+                last = Some(Instant::now());
+            }
+            let Some(next) = deadlines.next() else { return };
             if let Some(ms) = next {
                 // Without a thread there is no last resort; all else works.
                 let _ = spawn("bullrush-deadline", move || {

@@ -273,7 +273,7 @@ pub const KEYS: &[Key] = &[
         kind: "none",
         end: End::WithTheScript,
         content: "it never exists: on a [cluster](redis-cluster.md) each script names it, so that none starts while \
-                  its slot migrates",
+                  its slot migrates, and `bullrush worker --check` writes to it if it exists",
         writer: "nobody",
         life: "-",
         ..OURS

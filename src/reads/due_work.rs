@@ -20,6 +20,8 @@ pub struct DueWork {
     pub limited_by_workers: bool,
     /// How many jobs run, on all workers.
     pub active: i64,
+    /// How many jobs wait for a worker, also while the queue is paused; without delayed ones.
+    pub waiting: i64,
     /// The job that has been due the longest; `None` if none is due.
     pub oldest_id: Option<String>,
     /// For how many ms it has been due; `None` if nobody knows, since its hash is gone.
@@ -37,23 +39,27 @@ pub async fn due_work(link: &Link, keys: &Keys, now: i64, most: Option<i64>) -> 
     let last = due::last_score(now).to_string();
     let [meta, wait, prioritized, delayed, active] =
         ["meta", "wait", "prioritized", "delayed", "active"].map(|name| keys.of(name));
-    let [limiter, completed, failed] = ["limiter", "completed", "failed"].map(|name| keys.of(name));
-    let [settings, waiting, first, first_delayed, count, running, used, ttl, completed, failed] = ask_each(
-        link,
-        [
-            command("HMGET", &[&meta, "paused", "concurrency", "max"]),
-            command("LINDEX", &[&wait, "-1"]),
-            command("ZRANGE", &[&prioritized, "0", "0"]),
-            command("ZRANGEBYSCORE", &[&delayed, "-inf", &last, "WITHSCORES", "LIMIT", "0", "1"]),
-            command("LLEN", &[&active]),
-            command("LINDEX", &[&active, "0"]),
-            command("GET", &[&limiter]),
-            command("PTTL", &[&limiter]),
-            command("ZREVRANGE", &[&completed, "0", "0", "WITHSCORES"]),
-            command("ZREVRANGE", &[&failed, "0", "0", "WITHSCORES"]),
-        ],
-    )
-    .await?;
+    let [limiter, completed, failed, paused] = ["limiter", "completed", "failed", "paused"].map(|name| keys.of(name));
+    let [settings, waiting, first, first_delayed, count, running, used, ttl, completed, failed, listed, held, ranked] =
+        ask_each(
+            link,
+            [
+                command("HMGET", &[&meta, "paused", "concurrency", "max"]),
+                command("LINDEX", &[&wait, "-1"]),
+                command("ZRANGE", &[&prioritized, "0", "0"]),
+                command("ZRANGEBYSCORE", &[&delayed, "-inf", &last, "WITHSCORES", "LIMIT", "0", "1"]),
+                command("LLEN", &[&active]),
+                command("LINDEX", &[&active, "0"]),
+                command("GET", &[&limiter]),
+                command("PTTL", &[&limiter]),
+                command("ZREVRANGE", &[&completed, "0", "0", "WITHSCORES"]),
+                command("ZREVRANGE", &[&failed, "0", "0", "WITHSCORES"]),
+                command("LLEN", &[&wait]),
+                command("LLEN", &[&paused]),
+                command("ZCARD", &[&prioritized]),
+            ],
+        )
+        .await?;
     let number = |text: &Option<Vec<u8>>| text.as_deref().and_then(reply::whole);
     let text =
         |value: Value| Ok::<_, crate::error::Error>(if value == Value::Nil { None } else { Some(reply::text(value)?) });
@@ -85,9 +91,10 @@ pub async fn due_work(link: &Link, keys: &Keys, now: i64, most: Option<i64>) -> 
             || started >= limit.unwrap_or(LIMITED_BY_HAND),
         limited_by_workers: most.is_none() && number(&settings[2]).is_none() && started > 0.0,
         active,
+        waiting: reply::integer(listed)? + reply::integer(held)? + reply::integer(ranked)?,
         oldest_id,
-        oldest_age: since.flatten().map(|since| (now - since).max(0)),
-        last_start_age: starts.into_iter().max().map(|last| (now - last).max(0)),
+        oldest_age: since.flatten().map(|since| now.saturating_sub(since).max(0)),
+        last_start_age: starts.into_iter().max().map(|last| now.saturating_sub(last).max(0)),
     })
 }
 

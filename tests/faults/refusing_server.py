@@ -3,7 +3,8 @@
 import socket
 import socketserver
 import threading
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Iterable
 from typing import BinaryIO
 
 from .proxy import SCRIPT_NAMES
@@ -37,30 +38,32 @@ class RefusingServer(ThreadedServer):
         self.redis_port = redis_port
         self.accepted = 0
         self.seen: list[str] = []
-        self._rule: tuple[Callable[[str], bool], bytes] | None = None
-        self._left = 0
+        self._error = b""
+        #: How many commands of each name it will still refuse.
+        self._left: Counter[str] = Counter()
         self._lock = threading.Lock()
         super().__init__(_Relay)
 
-    def refuse(self, name: str, error: str, times: int) -> None:
-        """Refuse the next commands of this name: a script, or a command such as ``BZPOPMIN``."""
+    def refuse(self, names: str | Iterable[str], error: str, times: int) -> None:
+        """Refuse the next commands of each of these names: scripts, or commands such as ``BZPOPMIN``."""
+        names = [names] if isinstance(names, str) else names
         with self._lock:
-            self._rule, self._left = (name.__eq__, f"-{error}\r\n".encode()), times
+            self._left, self._error = Counter(dict.fromkeys(names, times)), f"-{error}\r\n".encode()
 
     @property
     def left(self) -> int:
         """How many commands it will still refuse."""
-        return self._left
+        return self._left.total()
 
     def refusal(self, command: list[bytes]) -> bytes | None:
         """Return the error for a command, None for one that Redis gets."""
         name = SCRIPT_NAMES.get(command[1], "EVALSHA") if command[0] == b"EVALSHA" else command[0].decode()
         with self._lock:
             self.seen.append(f"SCRIPT {command[1].decode()}" if name == "SCRIPT" else name)
-            if self._rule is None or self._left == 0 or not self._rule[0](name):
+            if self._left[name] == 0:
                 return None
-            self._left -= 1
-            return self._rule[1]
+            self._left[name] -= 1
+            return self._error
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing: clients close connections at any time."""

@@ -1,19 +1,18 @@
-"""Each error code of the table in docs/refusals.md: what a call and a worker do about it.
+"""Each error code of the table in docs/refusals.md: what a call does about it.
 
-The errors come from a server between us and Redis; what real servers refuse, and when, is in `test_refusals_of_redis`.
+What workers do is in `test_refused_workers`. The errors come from a server between us and Redis; what real servers
+refuse, and when, is in `test_refusals_of_redis`.
 """
 
 import re
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from redis import Redis
 
-from bullrush import Queue, Worker, errors
+from bullrush import Queue, errors
 from bullrush.embedded import EmbeddedRedis
-from tests.waiting import wait_until
 
 from .refusing_server import RefusingServer
 
@@ -59,37 +58,6 @@ def test_a_call_goes_on_or_raises_the_error(code, kind, followed, refusing, behi
         assert ("SCRIPT LOAD" in refusing.seen[begin:]) == (kind == "reload")
         reconnects = kind == "reconnect and retry" and followed == "every call"
         assert (refusing.accepted > before) == reconnects
-
-
-@pytest.mark.parametrize(("code", "kind", "followed"), TABLE, ids=[row[0] for row in TABLE])
-def test_a_worker_keeps_an_outcome_that_redis_may_take_later(code, kind, followed, refusing, behind, caplog):
-    gate, ran = threading.Event(), []
-
-    def handler(job):
-        ran.append(job.id)
-        gate.wait(20)
-
-    with Queue("work", url=refusing.url) as queue:
-        queue.add("first")
-    is_given_up = followed == "nobody"
-    times = {"lock_duration": 400, "stalled_interval": 100, "max_stalled_count": 9} if is_given_up else {}
-    worker = Worker("work", handler, url=refusing.url, **times)
-    working = threading.Thread(target=worker.run)
-    working.start()
-    try:
-        wait_until(lambda: ran, "the job runs")
-        refusing.refuse("move_to_finished", f"{code} refused by a test", times=1)
-        gate.set()
-        wait_until(lambda: behind.zcard("bull:work:completed") == 1, "the job is done")
-    finally:
-        gate.set()
-        refusing.refuse("", "", times=0)
-        worker.close()
-        working.join()
-    # Only an outcome that the worker gave up lets its job run again.
-    assert len(ran) == (2 if is_given_up else 1)
-    if followed != "every call":
-        assert f"{code} refused by a test" in caplog.text
 
 
 def test_the_page_has_every_class_and_every_follower():

@@ -13,6 +13,8 @@ from redis import Redis, ResponseError
 
 from bullrush import Queue, Worker, errors
 from bullrush.base.operation import reply, run_blocking
+from bullrush.cli.worker.check import check
+from bullrush.doctor import Doctor
 from bullrush.embedded import EmbeddedRedis
 from tests.waiting import wait_until
 
@@ -94,14 +96,52 @@ def test_a_worker_whose_wait_is_ended_by_the_server_goes_on(queue, own_redis, se
         working.join()
 
 
+def fill_the_memory(redis: "Redis[str]") -> None:
+    redis.config_set("maxmemory", 1)
+
+
+def take_the_replicas(redis: "Redis[str]") -> None:
+    redis.config_set("min-replicas-to-write", 1)
+
+
+def break_the_disk(redis: "Redis[str]") -> None:
+    folder = Path(redis.config_get("dir")["dir"])
+    redis.config_set("save", "3600 1")
+    shutil.rmtree(folder)
+    redis.bgsave()
+    wait_until(lambda: redis.info("persistence")["rdb_last_bgsave_status"] == "err", "the save has failed")
+
+
+@pytest.mark.parametrize(
+    ("refuse", "code", "finding"),
+    [
+        (fill_the_memory, "OOM", "BR006"),
+        (break_the_disk, "MISCONF", "BR005"),
+        (take_the_replicas, "NOREPLICAS", "BR012"),
+    ],
+    ids=["memory", "disk", "replicas"],
+)
+def test_the_check_of_a_worker_and_the_doctor_say_that_all_writes_are_refused(
+    refuse, code, finding, queue, server, own_redis, capsys
+):
+    queue.add("quick")
+    before = {key: own_redis.dump(key) for key in own_redis.scan_iter()}
+    worker = Worker(queue.name, lambda job: True, url=server.url)
+    assert check([worker]) == 0
+    refuse(own_redis)
+    assert check([worker]) == 3
+    ended = capsys.readouterr()
+    assert f"{worker!r}: {code} " in ended.err
+    assert ended.out.count("ready") == 1
+    assert finding in [found.code for found in Doctor(server.url).examine().findings]
+    assert {key: own_redis.dump(key) for key in own_redis.scan_iter()} == before
+    own_redis.config_set("save", "")  # or it tries again when it stops
+
+
 def test_a_server_that_cannot_write_to_its_disk_is_reported_at_once(queue, own_redis):
     """MISCONF."""
     queue.add("quick")
-    folder = Path(own_redis.config_get("dir")["dir"])
-    own_redis.config_set("save", "3600 1")
-    shutil.rmtree(folder)
-    own_redis.bgsave()
-    wait_until(lambda: own_redis.info("persistence")["rdb_last_bgsave_status"] == "err", "the save has failed")
+    break_the_disk(own_redis)
     with pytest.raises(errors.RedisServerError) as caught:
         queue.add("quick")
     assert caught.value.code == "MISCONF"

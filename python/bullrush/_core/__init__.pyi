@@ -70,13 +70,14 @@ def cron_next(pattern: str, tz: str | None, after: int, skips_lost_midnights: bo
         InvalidOptionError: the pattern or the time zone cannot be read.
     """
 
-def exit_after_signals(descriptor: int, first_ms: int | None, second_ms: int, code: int) -> None:
+def exit_after_signals(descriptor: int, first_ms: int | None, second_ms: int, together_ms: int, code: int) -> None:
     """End the process some time after SIGTERM or SIGINT, whatever Python does; on a native thread that needs no GIL.
 
     Args:
         descriptor: the reading end of the pipe into which `signal.set_wakeup_fd` writes. It is taken over.
         first_ms: ms after the first signal; None is never.
         second_ms: ms after the second signal.
+        together_ms: ms within which a SIGTERM counts as the one before.
         code: the exit code.
     """
 

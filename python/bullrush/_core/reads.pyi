@@ -19,6 +19,7 @@ class DueWork(TypedDict):
     limited: bool
     limited_by_workers: bool
     active: int
+    waiting: int
     oldest_id: str | None
     oldest_age: int | None
     last_start_age: int | None

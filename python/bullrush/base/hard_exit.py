@@ -8,6 +8,7 @@ import signal
 from typing import Final
 
 from bullrush._core import exit_after_signals
+from bullrush.base.repeated_signals import TOGETHER
 
 #: Seconds that Python has to end by itself before it is ended.
 GRACE: Final = 0.7
@@ -25,7 +26,7 @@ def set_up(shutdown_timeout: float | None, code: int) -> None:
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     first = None if shutdown_timeout is None else round((shutdown_timeout + GRACE) * 1000)
-    exit_after_signals(reading, first, round(GRACE * 1000), code)
+    exit_after_signals(reading, first, round(GRACE * 1000), round(TOGETHER * 1000), code)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     os.register_at_fork(after_in_child=_forget)
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from bullrush.cli.registry import COMMANDS, build_parser, load
 from bullrush.cli.terminal.ending import guarded
-from bullrush.cli.terminal.streams import open_missing
+from bullrush.cli.terminal.streams import open_missing, show_every_character
 
 __all__ = ["COMMANDS", "guarded", "load", "main"]
 
@@ -24,6 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     asked = next((word for word in words if not word.startswith("-")), "")
     open_missing()
+    show_every_character()
     parser = build_parser(asked)
     options, left = parser.parse_known_args(words)
     # argparse has no ids left for `retry mail --json 17`: it takes none at once, where `17` might have stood.

@@ -6,7 +6,7 @@ import argparse
 import sys
 from importlib import import_module
 from types import ModuleType
-from typing import Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 from bullrush.masking import masked_in
 
@@ -47,11 +47,7 @@ COMMANDS: Final = {
     "acl": Command("acl", "the rights that a Redis user needs, by what its program does"),
     "scripts": Command("scripts", "the Lua of each operation, for redis-cli and other languages"),
     "completion": Command("completion", "completion for a shell: bash, zsh or tcsh"),
-    "bench": Command("bench", "compare bullrush with BullMQ and other queues; needs a checkout"),
 }
-
-#: These get their words as they are, also those that begin with a dash.
-_UNPARSED: Final = frozenset({"bench"})
 
 EXIT_CODES: Final = "exit codes: 0 done, 1 failed or not found, 2 wrong usage, 3 Redis not reached or not usable"
 
@@ -67,9 +63,23 @@ class _Version(argparse.Action):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Its errors show no passwords: the URL may stand where a command or a number is expected."""
+    """Its errors show no passwords, and name the word that was meant."""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        from bullrush.extending import nearest
+
+        known = [str(choice) for choice in action.choices]
+        verbs = [*load("jobs").VERBS] if action.dest == "command" else []
+        if value in verbs:
+            hint = f" Did you mean 'jobs {value}'?"
+        else:
+            hint = nearest(str(value), known + [f"jobs {verb}" for verb in verbs])
+        raise argparse.ArgumentError(action, f"there is no {value!r}.{hint}")
 
     def error(self, message: str) -> NoReturn:
+        # The URL may stand where a command or a number is expected.
         super().error(masked_in(message))
 
 
@@ -98,17 +108,12 @@ def build_parser(*names: str) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND [...]", required=True, title="commands")
     for name, command in COMMANDS.items():
         description = command.summary[0].upper() + command.summary[1:] + "."
-        if name in _UNPARSED:
-            below = commands.add_parser(
-                name, help=command.summary, description=description, prefix_chars="\0", add_help=False
-            )
-        else:
-            below = commands.add_parser(
-                name,
-                help=command.summary,
-                description=description,
-                formatter_class=argparse.RawDescriptionHelpFormatter,
-            )
+        below = commands.add_parser(
+            name,
+            help=command.summary,
+            description=description,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
         if name in names:
             module = load(name)
             below.epilog = f"examples:\n{module.EXAMPLES.rstrip()}\n\n{EXIT_CODES}"

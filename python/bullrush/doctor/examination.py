@@ -152,7 +152,7 @@ class Doctor:
     async def _reach_one(self, one: Server) -> None:
         try:
             # The others need the time that one of a cluster might take.
-            await one.ping(self._nodes.node_timeout if self._nodes.is_cluster else self._timeout)
+            await one.reach(self._nodes.node_timeout if self._nodes.is_cluster else self._timeout)
         except ConnectionLostError:
             if not self._nodes.is_cluster:
                 raise

@@ -77,9 +77,10 @@ class Server:
         """The connection. Its commands may be about the keys of any queue of this server."""
         return Unchecked(self.queue.core)
 
-    async def ping(self, timeout: int) -> None:
+    async def reach(self, timeout: int) -> None:
         """Look whether it answers within so many ms."""
-        await reply(Unchecked(self.handle(self.queue.name, timeout).core).commands([["PING"]]))
+        # A server that cannot write to its disk refuses PING, too.
+        await reply(Unchecked(self.handle(self.queue.name, timeout).core).commands([["TIME"]]))
 
     async def ask(self, *command: int | str | bytes) -> Any:
         """Return the reply of one command."""
@@ -116,15 +117,17 @@ class Server:
         return self._info
 
     async def clients(self) -> list[dict[str, str]]:
-        """Return the fields of each connection to this database of the server, asked once."""
+        """Return the fields of each connection to the server, asked once."""
         if self._clients is None:
             listed = (await self.ask("CLIENT", "LIST")).decode(errors="replace")
             pairs = ([part.partition("=") for part in line.split(" ")] for line in listed.splitlines())
-            clients = [{name: value for name, _, value in line} for line in pairs]
-            # A queue of the same name in another database is another queue.
-            here = str(database(resolve(self.url)))
-            self._clients = [client for client in clients if client.get("db", here) == here]
+            self._clients = [{name: value for name, _, value in line} for line in pairs]
         return self._clients
+
+    def is_here(self, client: dict[str, str]) -> bool:
+        """Tell whether a connection uses the database of the URL."""
+        here = str(database(resolve(self.url)))
+        return client.get("db", here) == here
 
     def forget(self) -> None:
         """Ask again for what is asked once."""
@@ -152,11 +155,17 @@ class QueueUnderTest:
         """The queue itself, for calls that change it. It does not check whose keys these are."""
         return self.server.handle(self.name)
 
-    async def connected(self, ending: str = "") -> list[dict[str, str]]:
-        """Return the connections of its workers; with the ending ``:qe`` those of its listeners."""
+    async def connected(self, ending: str = "", *, elsewhere: bool = False) -> list[dict[str, str]]:
+        """Return the connections of its workers; with the ending ``:qe`` those of its listeners.
+
+        Args:
+            ending: what the names of the connections have behind that of the queue.
+            elsewhere: those to other databases of the server, where a queue of the same name is another queue.
+        """
         plain = f"{self.server.prefix}:{base64.b64encode(self.name.encode()).decode()}{ending}"
         named = [(client, client.get("name", "")) for client in await self.server.clients()]
-        return [client for client, name in named if name == plain or (not ending and name.startswith(f"{plain}:w:"))]
+        found = [client for client, name in named if name == plain or (not ending and name.startswith(f"{plain}:w:"))]
+        return [client for client in found if self.server.is_here(client) != elsewhere]
 
     async def count_workers(self) -> int:
         """Return how many workers take its jobs. Those of a route may be connected as workers of its base."""

@@ -21,6 +21,7 @@ class DueWork:
         limited_by_workers: perhaps a rate limit lets no job start now: only the workers know it, and one has begun a
             period of it.
         active: how many jobs run, on all workers.
+        waiting: how many jobs wait for a worker, also while the queue is paused; without delayed ones.
         oldest_id: the job that has been due the longest; None if none is due.
         oldest_age: for how many ms it has been due; None if nobody knows, since its hash is gone.
         last_start_age: how many ms ago a job started or finished, on any worker; None if Redis does not know.
@@ -30,6 +31,7 @@ class DueWork:
     limited: bool
     limited_by_workers: bool
     active: int
+    waiting: int
     oldest_id: str | None
     oldest_age: int | None
     last_start_age: int | None

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 LOG: Final = logging.getLogger("bullrush.worker")
 _LONGEST_REASON: Final = 300
 _UNKNOWN_STRATEGY: Final = UNKNOWN_STRATEGY.split("{}")
+#: More slots than this are seldom meant for threads or processes.
+_MANY_SLOTS: Final = 100
 #: The most ids in one line.
 _MOST_IDS: Final = 20
 
@@ -63,6 +65,24 @@ def log_without_effect(worker: Any, settings: Any) -> None:
             worker._shown_queues,
             extra={"queue": worker._shown_queues},
         )
+
+
+def log_many_slots(worker: Any, concurrency: int) -> None:
+    """Log that so many slots slow each other down: plain functions have a thread each, or a process."""
+    in_processes = worker._settings.isolation == "process"
+    if concurrency <= _MANY_SLOTS or not (in_processes or worker._handlers.plain):
+        return
+    what = "handler processes" if in_processes else "threads of Python, of which one runs at a time"
+    advice = "give them to several machines" if in_processes else "use coroutine functions, or more processes (-p)"
+    LOG.warning(
+        "concurrency=%d: the worker of queue %r may have so many %s. Above %d slots %s",
+        concurrency,
+        worker._shown_queues,
+        what,
+        _MANY_SLOTS,
+        advice,
+        extra={"queue": worker._shown_queues},
+    )
 
 
 def missing_rights_text(worker: Any, missing: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from bullrush.values.checks import Duration
 from bullrush.worker.base import WorkerBase
 from bullrush.worker.lanes.held import ids_by_queue
 from bullrush.worker.lanes.sources import LaneSources
-from bullrush.worker.logs import log_close, log_without_effect, logs_failures
+from bullrush.worker.logs import log_close, log_many_slots, log_without_effect, logs_failures
 from bullrush.worker.manual import NO_FUNCTION
 from bullrush.worker.option_checks import check_concurrency
 from bullrush.worker.options import core_options
@@ -74,6 +74,7 @@ class RunCalls(WorkerBase[JobT]):
                 core.pause()
             core.report_outcomes(self._wants_outcomes())
             core.report_failures(logs_failures() or self._telemetry is not None)
+            log_many_slots(self, self._concurrency)
             if not self._lanes:
                 log_without_effect(self, self._settings)
             core.start(until=until, max_jobs=max_jobs, max_seconds=max_seconds, horizon=horizon)
@@ -170,6 +171,7 @@ class RunCalls(WorkerBase[JobT]):
             self._concurrency = checked
             if (run := self._current) is not None:
                 run.core.set_concurrency(run.runner.resize(checked) * self._settings.batch_size)
+                log_many_slots(self, checked)
 
     @operation
     async def pause(self, do_not_wait_active: bool = False) -> None:

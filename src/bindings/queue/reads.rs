@@ -308,6 +308,7 @@ struct PyDueWork {
     limited: bool,
     limited_by_workers: bool,
     active: i64,
+    waiting: i64,
     oldest_id: Option<String>,
     oldest_age: Option<i64>,
     last_start_age: Option<i64>,
@@ -315,8 +316,9 @@ struct PyDueWork {
 
 impl From<DueWork> for PyDueWork {
     fn from(work: DueWork) -> Self {
-        let DueWork { paused, limited, limited_by_workers, active, oldest_id, oldest_age, last_start_age } = work;
-        Self { paused, limited, limited_by_workers, active, oldest_id, oldest_age, last_start_age }
+        let DueWork { paused, limited, limited_by_workers, active, waiting, oldest_id, oldest_age, last_start_age } =
+            work;
+        Self { paused, limited, limited_by_workers, active, waiting, oldest_id, oldest_age, last_start_age }
     }
 }
 

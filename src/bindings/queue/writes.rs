@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use super::super::output::Output;
 use super::super::pending::Pending;
 use super::CoreQueue;
-use bullrush::writes::{batches, control, cron};
+use bullrush::writes::{attempt, batches, control, cron};
 
 #[pymethods]
 impl CoreQueue {
@@ -47,6 +47,12 @@ impl CoreQueue {
         self.start(move |queue| async move {
             control::publish_event(queue.link(), queue.keys(), most, &fields).await.map(|()| Output::Nothing)
         })
+    }
+
+    fn attempt_write(&self) -> Pending {
+        self.start(
+            |queue| async move { attempt::attempt_write(queue.link(), queue.keys()).await.map(|()| Output::Nothing) },
+        )
     }
 
     fn note_cron(&self, definition: String) -> Pending {

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from bullrush import Queue
 from bullrush.cli.jobs import change
-from bullrush.cli.worker.logs import TextLines
+from bullrush.cli.worker.logs import JsonLines, TextLines
 
 #: Sets a title and a colour, moves the cursor (also in 8 bits), begins a line of its own and turns the text around.
-EVIL = "\x1b]0;title\x07\x1b[31mred\x9b2J\nforged line\r\u202etxt"
+EVIL = "\x1b]0;title\x07\x1b[31mred\x9b2J\nforged line\r\u202etxt\x7f\u061c\u2028"
 
 
 @pytest.fixture
@@ -127,3 +128,40 @@ def test_the_log_of_a_worker_shows_control_characters() -> None:
     line = TextLines().format(record)
     assert r"it failed: \x1b]0;title\x07" in line
     assert [letter for letter in line if not letter.isprintable() and letter != "\n"] == []
+    line = JsonLines().format(record)
+    assert [letter for letter in line if not letter.isprintable()] == []
+    assert json.loads(line)["message"] == f"it failed: {EVIL}"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["jobs", "show", "{}", "1"], ["jobs", "list", "{}"], ["flow", "{}", "1"], ["logs", "{}", "1"]],
+    ids=lambda words: " ".join(words[:2]),
+)
+def test_json_commands_no_terminal_and_means_the_same(run: Callable, evil: Queue, words: list[str]) -> None:
+    ended = run(*(word.format(evil.name) for word in words), "--json")
+    assert [letter for letter in ended.out if not letter.isprintable() and letter != "\n"] == []
+    assert EVIL in walk(ended.json)
+
+
+def walk(value: Any) -> Iterator[str]:
+    """Yield the texts in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for part in parts:
+        yield from walk(part)
+
+
+def test_output_in_ascii_goes_on_after_a_character_that_it_cannot_show(queue: Queue) -> None:
+    queue.add("grüße 🐂", {"text": "é"})
+    queue.add("the next one")
+
+    def printed(*words: str) -> str:
+        command = [sys.executable, "-m", "bullrush", "jobs", "list", queue.name, *words]
+        environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+        ended = subprocess.run(command, env=environment, check=True, capture_output=True)
+        return ended.stdout.decode("ascii")
+
+    assert r"gr\xfc\xdfe \U0001f402" in printed() and "the next one" in printed()
+    assert [job["name"] for job in json.loads(printed("--json"))] == ["grüße 🐂", "the next one"]

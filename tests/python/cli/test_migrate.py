@@ -29,8 +29,8 @@ WRONG = {
     "name_when_cleaning": (
         ["--to-name", "x", "--cleanup", "--default-name", "y"], "--default-name does not go together"
     ),
-    "no_such_flavor": (["--to-name", "x", "--flavor", "5"], "invalid choice: '5'"),
-    "no_such_order": (["--to-name", "x", "--order", "random"], "invalid choice: 'random'"),
+    "no_such_flavor": (["--to-name", "x", "--flavor", "5"], "there is no '5'. There are: 1, 2, 3, 4"),
+    "no_such_order": (["--to-name", "x", "--order", "random"], "there is no 'random'"),
     "no_number": (["--to-name", "x", "--history", "all"], "'all' is no whole number greater than 0"),
     "no_url_of_redis": (["--to-url", "http://x"], "must start with redis://"),
     "a_name_with_a_colon": (["--to-name", "a:b"], "Queue name cannot contain :"),

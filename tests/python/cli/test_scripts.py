@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from bullrush import Queue
+from bullrush import Job, Queue, Worker
 from bullrush._core import script_sources
 from bullrush.cli.script_examples import ARGUMENTS, redis_cli
+from bullrush.embedded import EmbeddedRedis
 from bullrush.scripts import read_scripts
 
 SCRIPTS = read_scripts()
@@ -119,3 +122,41 @@ def test_completion_without_shtab_says_how_to_install_it(run: Callable, monkeypa
     monkeypatch.setitem(sys.modules, "shtab", None)
     ended = run("completion", "bash")
     assert ended.code == 2 and "pip install 'bullrush[cli]'" in ended.err
+
+
+def test_the_page_about_debugging_runs_scripts_by_hand_as_it_is_pasted(redis_cli_file: str, tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs/debugging.md").read_text().partition("## Run a script by hand")[2]
+    blocks = re.findall(r"^```console\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    lines = "".join(blocks).splitlines()
+    assert len(lines) > 10
+    log, programs = tmp_path / "server.log", tmp_path / "bin"
+    programs.mkdir()
+    with (
+        EmbeddedRedis(port=0, args=["--logfile", str(log)]) as server,
+        Queue("mails", url=server.url) as queue,
+    ):
+        for name, command in (
+            ("bullrush", f"{sys.executable} -m bullrush"),
+            ("redis-cli", f"{redis_cli_file} -u {server.url}"),
+        ):
+            (programs / name).write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+            (programs / name).chmod(0o755)
+        queue.add_bulk([{"name": "welcome"}] * 7)
+        with Worker("mails", refuse, url=server.url) as worker:
+            worker.run(until="drained")
+        environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+        for number, line in enumerate(lines):
+            if not line.startswith("$ "):
+                continue
+            ran = subprocess.run(
+                ["sh", "-c", line[2:]], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+            )
+            assert ran.stderr == ""
+            shown = [answer for answer in lines[number + 1 : number + 2] if not answer.startswith("$ ")]
+            # Outside of a terminal redis-cli leaves the types out; lines of the log begin with a time.
+            wanted = [re.sub(r'"|^\(integer\) |^.* # ', "", answer) for answer in shown]
+            assert [ran.stdout.strip().rpartition(" # ")[2]][: len(wanted)] == wanted, line
+
+
+def refuse(_job: Job) -> None:
+    raise ValueError("no")

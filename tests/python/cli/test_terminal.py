@@ -36,7 +36,6 @@ SEEN = {
     "doctor --queue QUEUE": [" at 127.0.0.1:", "1 queue."],
     "acl producer": ["+evalsha"],
     "completion zsh": ["#compdef bullrush"],
-    "bench --help": ["usage: bullrush bench"],
 }
 
 

@@ -38,6 +38,15 @@ def test_a_queue_that_is_named_brings_its_routes(queue: Queue, doctor: Doctor, r
     assert (report.queues, report.skipped) == ([queue.name, route], []), "a route without keys is no mistake"
 
 
+def test_a_worker_on_another_database_of_the_server_is_named(queue: Queue, findings: Findings, redis_url: str) -> None:
+    add_long_ago(queue)
+    with connected_as(f"{redis_url.removesuffix('/0')}/3", worker_name(queue, "astray")):
+        [finding] = findings()
+    assert finding.code == "BR107"
+    assert "Connected to another database: astray at " in finding.detail and ", database 3" in finding.detail
+    assert finding.advice.startswith("Give the worker the database of this URL")
+
+
 def test_workers_that_are_deaf_are_named(queue: Queue, findings: Findings, redis_url: str) -> None:
     add_long_ago(queue)
     with connected_as(redis_url, worker_name(queue, "deaf")):

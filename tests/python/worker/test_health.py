@@ -6,11 +6,14 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 
 import pytest
 from redis import Redis
 
 from bullrush import Queue, Worker, aio
+from bullrush._core import now_ms
+from bullrush.errors import InvalidOptionError
 from bullrush.worker import WorkerHealth
 from bullrush.worker.lanes.lane import Lane
 from tests.waiting import wait_until
@@ -125,6 +128,22 @@ def test_delayed_jobs_are_due_after_their_delay(queue: Queue, redis: Redis) -> N
     assert queue.health(stuck_after=0).oldest_due_age is None
     redis.zadd(queue.to_key("delayed"), {"1": 4096 * 1_000})
     assert queue.health().problems == ("stuck",)
+
+
+def test_a_queue_with_more_or_older_jobs_than_somebody_wants_is_crowded_or_late(queue: Queue) -> None:
+    queue.add("n", timestamp=now_ms() - 10_000)
+    queue.add_bulk([{"name": "n", "opts": {"priority": 1}}, {"name": "n"}, {"name": "n", "opts": {"delay": 60_000}}])
+    health = queue.health(max_waiting=3, max_oldest=60_000)
+    assert (health.waiting, health.problems) == (3, ())
+    assert queue.health(max_waiting=2).problems == ("crowded",)
+    assert queue.health(max_oldest=9_000).problems == ("late",)
+    assert queue.health(max_waiting=0, max_oldest=timedelta(0)).problems == ("crowded", "late")
+    queue.pause()
+    assert queue.health(max_waiting=2, max_oldest=9_000).waiting == 3
+    assert "crowded" in queue.health(max_waiting=2).problems
+    for wrong in ({"max_waiting": -1}, {"max_oldest": -1}, {"max_waiting": "many"}):
+        with pytest.raises(InvalidOptionError, match=next(iter(wrong))):
+            queue.health(**wrong)
 
 
 def test_without_redis_it_is_disconnected() -> None:

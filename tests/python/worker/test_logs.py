@@ -221,3 +221,20 @@ def test_a_job_by_hand_runs_in_its_context_too(queue: Queue, worker: Make) -> No
     by_hand.process_job(by_hand.get_next_job("token", block=False))
     assert seen == [{"event": "said", "queue": "own", "job_id": job.id, "job_name": "n", "attempt": 1}]
     assert RUNNING.get() is None
+
+
+def nothing(_job: Job) -> None: ...
+
+
+async def nothing_async(_job: aio.Job) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("handler", "slots", "warned"), [(nothing, 101, True), (nothing, 100, False), (nothing_async, 500, False)]
+)
+def test_more_than_100_slots_for_plain_functions_are_a_warning(
+    handler: Any, slots: int, warned: bool, worker: Make, log: pytest.LogCaptureFixture
+) -> None:
+    worker(handler, concurrency=slots).run(until="empty")
+    found = [one.getMessage() for one in lines(log, logging.WARNING)]
+    assert [text.startswith(f"concurrency={slots}: ") for text in found] == [True] * warned

@@ -79,7 +79,7 @@ def test_a_second_signal_does_not_wait(queue: Queue, script: Callable[[str], sub
     read_until(process, "started")
     process.send_signal(signal.SIGTERM)
     read_until(process, "SIGTERM: closing after the running jobs")
-    process.send_signal(signal.SIGTERM)
+    process.send_signal(signal.SIGINT)
     read_until(process, "completed 0")
     let_go_on(process)
     read_until(process, "ended after the worker's deadline to close")

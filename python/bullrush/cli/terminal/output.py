@@ -10,7 +10,7 @@ from typing import Final
 
 import orjson
 
-from bullrush.cli.terminal.visible import visible
+from bullrush.cli.terminal.visible import visible, visible_json
 from bullrush.extending import JSON
 
 _LONGEST_CELL: Final = 60
@@ -33,7 +33,7 @@ def write_json(value: JSON, *, line: bool = False) -> None:
     """Print a value as JSON, indented or on one line."""
     # ujson-like leniency is not needed: all values were JSON in Redis.
     options = orjson.OPT_APPEND_NEWLINE | (0 if line else orjson.OPT_INDENT_2)
-    sys.stdout.write(orjson.dumps(value, None, options).decode())
+    sys.stdout.write(visible_json(orjson.dumps(value, None, options).decode(), sys.stdout.encoding))
     if line:
         sys.stdout.flush()
 

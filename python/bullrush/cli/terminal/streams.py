@@ -1,7 +1,8 @@
-"""Standard streams that the caller has closed."""
+"""Standard streams that the caller has closed, or that cannot show every character."""
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -20,3 +21,9 @@ def open_missing() -> None:
     for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(descriptor, "w" if descriptor else "r", closefd=False))
+
+
+def show_every_character() -> None:
+    """Let standard output write what its encoding does not have as in Python's strings, as stderr does anyway."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")

@@ -41,7 +41,7 @@ def _check(worker: AnyWorker, queues: Sequence[Queue]) -> None:
 
     Raises:
         BullrushError: Redis or a queue cannot be used.
-        CommandError: the server only reads, or the user lacks rights.
+        CommandError: the server is a replica, or the user lacks rights.
     """
     refusal = None
     try:
@@ -57,6 +57,8 @@ def _check(worker: AnyWorker, queues: Sequence[Queue]) -> None:
         raise refusal
     if run_blocking(_is_replica(queues[0])):
         raise CommandError("the server is a replica, which refuses to write", NO_REDIS)
+    for queue in queues:
+        run_blocking(_attempt_write(queue))
 
 
 async def _missing_rights(queue: Queue) -> list[str]:
@@ -65,6 +67,11 @@ async def _missing_rights(queue: Queue) -> list[str]:
         return await reply(queue.core.missing_rights(read_roles()["worker"].needed))
     except RedisServerError:
         return []
+
+
+async def _attempt_write(queue: Queue) -> None:
+    """Raise the error with which the server refuses all writes of a worker now, such as ``OOM``."""
+    await reply(queue.core.attempt_write())
 
 
 async def _is_replica(queue: Queue) -> bool:

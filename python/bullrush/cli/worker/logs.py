@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+import sys
 from datetime import datetime
 from typing import Final
 
-from bullrush.cli.terminal.visible import visible
+from bullrush.cli.terminal.visible import visible, visible_json
 from bullrush.logs import job_fields
 
 _FORMAT: Final = "%(asctime)s %(levelname)-7s %(process)d %(name)s: %(message)s"
@@ -50,7 +51,8 @@ class JsonLines(_Lines):
         line |= {name: value for name, value in vars(record).items() if name not in _STANDARD}
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return orjson.dumps(line, default=repr, option=orjson.OPT_NON_STR_KEYS).decode(errors="replace")
+        text = orjson.dumps(line, default=repr, option=orjson.OPT_NON_STR_KEYS).decode(errors="replace")
+        return visible_json(text, getattr(sys.stderr, "encoding", None))
 
 
 def set_up_logs(level: str, *, as_json: bool) -> None:

@@ -14,7 +14,7 @@ from bullrush.cli.worker.monitor import Monitor
 from bullrush.cli.worker.processes.control import FORCE, STOP, ControlClient
 from bullrush.cli.worker.processes.steps import Steps
 from bullrush.cli.worker.targets import AnyWorker
-from bullrush.extending import hard_exit, merged_metrics
+from bullrush.extending import RepeatedSignals, hard_exit, merged_metrics
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -38,6 +38,7 @@ class Process:
         self._timeout: float | None = options.shutdown_timeout
         self._supervisor = supervisor
         self._signals = 0
+        self._repeated = RepeatedSignals()
         self._over = False
         self._address: tuple[str, int] | None = options.health_port
         self._closing_since: float | None = None
@@ -105,6 +106,8 @@ class Process:
         self.fleet.close(self._timeout)
 
     def _signalled(self, number: int, _frame: FrameType | None) -> None:
+        if self._repeated.repeats(number):
+            return
         self._signals += 1
         name = signal.Signals(number).name
         if self._over:

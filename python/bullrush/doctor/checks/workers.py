@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Final
 
 from bullrush.doctor.finding import SHOWN, Finding, counted
@@ -19,6 +20,10 @@ _THEY_COME: Final = (
     "look at why their worker died"
 )
 
+_ONE_DATABASE: Final = (
+    "Give the worker the database of this URL (the number behind the last slash), or this URL its own"
+)
+
 
 async def claims(tested: QueueUnderTest) -> list[Finding]:
     """BR107, BR108 and BR203: jobs are due, may start, and nobody takes them."""
@@ -33,12 +38,17 @@ async def claims(tested: QueueUnderTest) -> list[Finding]:
         # A worker of several queues is connected under the first of them, and looks for stalled jobs of each.
         if await tested.server.ask("EXISTS", tested.key("stalled-check")):
             return []
-        return [Finding("BR107", since, tested.name, (work.oldest_id,), fleeting=True, instead=_for_route(tested))]
+        detail, instead = since, _for_route(tested)
+        if elsewhere := await tested.connected(elsewhere=True):
+            detail, instead = (
+                f"{since}. Connected to another database: {_named(elsewhere, database=True)}",
+                _ONE_DATABASE,
+            )
+        return [Finding("BR107", detail, tested.name, (work.oldest_id,), fleeting=True, instead=instead)]
     if any(ttl != _NO_KEY for ttl in (await _locks(tested)).values()):
         return []  # they are busy: more workers are needed, which health() says
-    workers = await tested.connected()
-    named = ", ".join(f"{_name(one) or 'without a name'} at {one.get('addr')}" for one in workers[:SHOWN])
-    detail = f"{since}, and no job runs. Connected: {named or 'workers whose profile matches'}"
+    named = _named(await tested.connected()) or "workers whose profile matches"
+    detail = f"{since}, and no job runs. Connected: {named}"
     return [Finding("BR108", detail, tested.name, (work.oldest_id,), fleeting=True)]
 
 
@@ -83,6 +93,14 @@ def _for_route(tested: QueueUnderTest) -> str:
         f"Start a worker of {base} whose profile (--profile) matches this route, as `bullrush routes {base}` shows it, "
         "or give the route a fallback: other workers do not take these jobs"
     )
+
+
+def _named(workers: Sequence[dict[str, str]], *, database: bool = False) -> str:
+    def named(one: dict[str, str]) -> str:
+        where = f", database {one.get('db')}" if database else ""
+        return f"{_name(one) or 'without a name'} at {one.get('addr')}{where}"
+
+    return ", ".join(map(named, workers[:SHOWN]))
 
 
 def _name(client: dict[str, str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
@@ -17,8 +17,8 @@ from contextlib import (
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from bullrush.errors import ConnectionLostError, InvalidOptionError
-from bullrush.extending import JobSchedulerCalls, monitored_queue, run_async, run_blocking, sleep
+from bullrush.errors import ConnectionLostError, InvalidOptionError, OutcomeUnknownError, RedisServerError
+from bullrush.extending import JobSchedulerCalls, monitored_queue, run_async, run_blocking
 from bullrush.tasks.cron import CronRule, upsert
 from bullrush.tasks.middleware import Middleware
 from bullrush.tasks.running.handler import handler_of
@@ -28,9 +28,11 @@ from bullrush.worker import Route
 
 _log: Final = logging.getLogger("bullrush.worker")
 _TIMEOUT_MS: Final = 2_000
-#: How many errors may come at once, and the seconds between them.
-_TRIES: Final = 3
+#: Seconds before Redis is asked again: the first pause, and the longest one.
 _PAUSE: Final = 0.1
+_LONGEST_PAUSE: Final = 1.0
+#: What may pass. If it does not, the worker meets it as well, and decides whether it ends.
+_AWAY: Final = (ConnectionLostError, OutcomeUnknownError, RedisServerError)
 
 #: Returns a block round a run of a worker.
 Lifespan: TypeAlias = Callable[[], AbstractAsyncContextManager[object] | AbstractContextManager[object]]
@@ -85,8 +87,9 @@ def running(parts: Sequence[Placed], worker: Any) -> Iterator[None]:
             if part.lifespan is not None:
                 stack.enter_context(_blocking(part.lifespan()))
         stack.enter_context(parts[0][0].scopes.threads())
-        # The worker's own warnings come when this has ended.
-        run_blocking(_make_schedulers(worker, _wanted(parts), tell=True))
+        schedulers = _Schedulers(worker, parts)
+        refusal = run_blocking(schedulers.make())
+        stack.enter_context(schedulers.made_later(refusal))
         yield
 
 
@@ -103,34 +106,60 @@ async def arunning(parts: Sequence[Placed], worker: Any) -> AsyncIterator[None]:
                     stack.enter_context(block)
         stack.enter_context(parts[0][0].scopes.threads())
         await stack.enter_async_context(parts[0][0].scopes.loop())
-        await run_async(_make_schedulers(worker, _wanted(parts)))
+        schedulers = _Schedulers(worker, parts)
+        refusal = await run_async(schedulers.make())
+        stack.enter_context(schedulers.made_later(refusal))
         yield
 
 
-async def _make_schedulers(worker: Any, wanted: dict[str, Any], *, tell: bool = False) -> None:
-    """Make the job schedulers. An operation. While Redis is away it waits, as the worker itself does."""
-    # Of the worker, since it may have another URL. Each call is short, so that a worker that waits can be closed.
-    schedulers: JobSchedulerCalls[Any] = monitored_queue(worker, worker.name, _TIMEOUT_MS).job_scheduler
-    quick = 0
-    while not worker.closing:
-        began = time.monotonic()
+class _Schedulers:
+    """The job schedulers of a worker's registries: made when it starts, or as soon as Redis takes them."""
+
+    def __init__(self, worker: Any, parts: Sequence[Placed]) -> None:
+        self._worker = worker
+        self._wanted = {name: (rule, part.tasks[name].bind()) for part, _ in parts for name, rule in part.crons.items()}
+        # Of the worker, since it may have another URL. Each call is short, so that a worker that waits can be closed.
+        self._calls: JobSchedulerCalls[Any] = monitored_queue(worker, worker.name, _TIMEOUT_MS).job_scheduler
+
+    async def make(self) -> Exception | None:
+        """Make them, and return why Redis did not take them. An operation."""
         try:
-            await upsert(schedulers, wanted)
-        except ConnectionLostError as error:
-            # Errors that come at once stay, such as a certificate that cannot be trusted.
-            quick += time.monotonic() - began < _TIMEOUT_MS / 1_000 / 2
-            if quick == _TRIES:
-                raise
-            if tell:
-                _log.warning("%r waits for Redis: %s", worker, error)
-                tell = False
-            await sleep(_PAUSE)
-        else:
-            return
+            await upsert(self._calls, self._wanted)
+        except _AWAY as error:
+            return error
+        return None
 
+    @contextmanager
+    def made_later(self, refusal: Exception | None) -> Iterator[None]:
+        """Try again while the block runs, beside the jobs of the worker. None: they are made."""
+        ended = threading.Event()
+        if refusal is not None:
+            # It is not joined, since a call may take its time. A daemon, for the same reason.
+            threading.Thread(target=self._try, args=(refusal, ended), name="bullrush-crons", daemon=True).start()
+        try:
+            yield
+        finally:
+            ended.set()
 
-def _wanted(parts: Sequence[Placed]) -> dict[str, Any]:
-    return {name: (rule, part.tasks[name].bind()) for part, _ in parts for name, rule in part.crons.items()}
+    def _try(self, refusal: Exception | None, ended: threading.Event) -> None:
+        logged: int | str | None = None
+        pause = _PAUSE
+        while refusal is not None:
+            # First a pause: an error that ends the worker is not logged twice.
+            if ended.wait(pause) or self._worker.closing:
+                return
+            pause = min(pause * 2, _LONGEST_PAUSE)
+            # That Redis is away is logged by the worker itself.
+            if isinstance(refusal, RedisServerError) and refusal.code != logged:
+                _log.error("%r: could not make the job schedulers of its tasks: %s", self._worker, refusal)
+                logged = refusal.code
+            try:
+                refusal = run_blocking(self.make())
+            except Exception:
+                _log.exception("%r: the job schedulers of its tasks cannot be made", self._worker)
+                return
+        if logged is not None:
+            _log.warning("%r: the job schedulers of its tasks are made", self._worker)
 
 
 @contextmanager

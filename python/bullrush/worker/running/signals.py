@@ -15,6 +15,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from bullrush.base.repeated_signals import RepeatedSignals
+
 if TYPE_CHECKING:
     from types import FrameType
 
@@ -56,6 +58,7 @@ class _Signals:
         self._received: list[int] = []
         self._acted = 0
         self._acting = False
+        self._repeated = RepeatedSignals()
 
     @contextlib.contextmanager
     def closing(self, run: Closing, takes: Callable[[int], bool] | None) -> Iterator[None]:
@@ -92,8 +95,11 @@ class _Signals:
         self._before.clear()
         self._received.clear()
         self._acted = 0
+        self._repeated = RepeatedSignals()
 
     def _close(self, number: int, _frame: FrameType | None) -> None:
+        if self._repeated.repeats(number):
+            return
         # A signal may interrupt the handling of another one, which may hold a lock: the interrupted one then handles
         # both.
         self._received.append(number)

@@ -90,6 +90,9 @@ class Command:
     def terminate(self) -> None:
         self.process.send_signal(signal.SIGTERM)
 
+    def interrupt(self) -> None:
+        self.process.send_signal(signal.SIGINT)
+
     def ends(self) -> int:
         """Return the exit code."""
         code = self.process.wait(30)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -43,7 +42,7 @@ def test_a_second_signal_ends_a_worker_whose_handler_holds_the_gil(
 ) -> None:
     command = greedy("60")
     command.terminate()
-    command.process.send_signal(signal.SIGINT)
+    command.interrupt()
     assert command.ends() == 4, command.output
     assert queue.get_active_count() == 1, "it runs again on another worker"
 

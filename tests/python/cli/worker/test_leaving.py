@@ -33,6 +33,14 @@ def pool(job):
     global kept
     kept = ThreadPoolExecutor()
     kept.submit(int).result()
+def no_more_threads(job):
+    start = threading.Thread.start
+    def refused(self):
+        if threading._SHUTTING_DOWN:
+            raise RuntimeError("can't create new thread at interpreter shutdown")
+        start(self)
+    threading.Thread.start = refused
+    thread(job)
 async def asyncio_thread(job):
     import asyncio
     atexit.register(call_at_exit)
@@ -50,6 +58,18 @@ def test_a_thread_that_a_handler_left_is_named_and_does_not_keep_the_process(sta
     command = start("leaving:thread", "-Q", queue.name, "--burst", "--shutdown-timeout", "1")
     assert command.ends() == 0, command.output
     assert command.output.count("threads that are not daemons still run: left-alone; the process ends in 0.5 s") == 1
+    assert command.output.count("called at exit") == 1, command.output
+
+
+def test_a_python_that_starts_no_thread_when_it_ends_ends_in_time_and_without_a_traceback(
+    start: Start, queue: Queue
+) -> None:
+    """As 3.12.1."""
+    queue.add("n")
+    command = start("leaving:no_more_threads", "-Q", queue.name, "--burst", "--shutdown-timeout", "1")
+    assert command.ends() == 0, command.output
+    assert "Traceback" not in command.output
+    assert command.output.count("left-alone; the process ends in 0.5 s") == 1
     assert command.output.count("called at exit") == 1, command.output
 
 

@@ -133,13 +133,13 @@ def test_a_signal_that_comes_while_the_command_is_stopped_closes_it_when_it_goes
 
 
 @pytest.mark.parametrize("target", ["jobs:blocking", "jobs:awaited"])
-def test_a_second_sigterm_ends_the_process_while_its_job_runs(start: Start, queue: Queue, target: str) -> None:
+def test_a_second_signal_ends_the_process_while_its_job_runs(start: Start, queue: Queue, target: str) -> None:
     queue.add("n", {"seconds": 30})
     command = start(target)
     command.prints("begun")
     command.terminate()
     command.prints("closing after the running jobs")
-    command.terminate()
+    command.interrupt()
     assert command.ends() == 4, command.output
     assert queue.get_active_count() == 1
     assert command.output.count("left 1 unfinished job") == 1, command.output

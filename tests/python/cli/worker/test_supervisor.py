@@ -46,13 +46,13 @@ def test_a_supervisor_of_one_process_says_so(start: Start, queue: Queue) -> None
     command.prints("closing 1 process after its running jobs")
 
 
-def test_the_first_sigterm_waits_for_all_processes_and_a_second_one_does_not(start: Start, queue: Queue) -> None:
+def test_the_first_signal_waits_for_all_processes_and_a_second_one_does_not(start: Start, queue: Queue) -> None:
     queue.add_bulk([{"name": "n", "data": {"seconds": 30}}] * 2)
     command = start("jobs:blocking", "-p", "2")
     command.prints("begun", 2)
     command.terminate()
     command.prints("closing 2 processes")
-    command.terminate()
+    command.interrupt()
     assert command.ends() == 4, command.output
     assert queue.get_active_count() == 2
 

@@ -17,7 +17,7 @@ from bullrush.cli.worker.ending import ABANDONED, ENDED, FAILED
 from bullrush.cli.worker.processes.child import Child
 from bullrush.cli.worker.processes.control import FORCE, STOP
 from bullrush.cli.worker.processes.steps import Steps
-from bullrush.extending import hard_exit, merged_metrics, without_gauges
+from bullrush.extending import RepeatedSignals, hard_exit, merged_metrics, without_gauges
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -50,6 +50,7 @@ class Supervisor:
         self._address: tuple[str, int] | None = options.health_port
         self._timeout: float | None = options.shutdown_timeout
         self._signals = 0
+        self._repeated = RepeatedSignals()
         self._restarting = False
         self.code: int = ENDED
 
@@ -155,6 +156,8 @@ class Supervisor:
                 child.say(STOP)
 
     def _signalled(self, number: int, _frame: FrameType | None) -> None:
+        if self._repeated.repeats(number):
+            return
         self._signals += 1
         name = signal.Signals(number).name
         self._steps.put(lambda: self._close(name) if self._signals == 1 else self._end_now(name))
