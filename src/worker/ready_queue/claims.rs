@@ -29,7 +29,7 @@ impl ReadyQueue {
     }
 
     /// How many jobs wait here.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.state.lock().jobs.len()
     }
 

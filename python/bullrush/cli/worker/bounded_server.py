@@ -34,7 +34,7 @@ class BoundedServer(ThreadingHTTPServer):
     request_queue_size = 256
 
     def __init__(self, address: tuple[str, int], handler: type[BoundedHandler]) -> None:
-        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        self.address_family: socket.AddressFamily = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         self._places = threading.Semaphore(_CONNECTIONS)
         #: Connections whose request is on its way, the oldest first.
         self._receiving: dict[socket.socket, None] = {}
@@ -98,7 +98,7 @@ class BoundedHandler(BaseHTTPRequestHandler):
         self.server.received(self.connection)
         self.connection.settimeout(_SECONDS)
         if _is_whole(request):
-            self.rfile = io.BytesIO(request)
+            self.rfile: io.BufferedIOBase = io.BytesIO(request)
             self.handle_one_request()
         elif len(request) == _LONGEST:
             self.requestline = self.request_version = self.command = ""
