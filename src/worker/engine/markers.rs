@@ -143,7 +143,12 @@ impl Engine {
         let most = if self.state.options.has_lanes() { LONGEST_WAIT } else { Duration::MAX };
         let mut timeout = jittered(self.state.options.drain_delay.min(most));
         let (most, part_ends) = self.waiting.order.part(lanes.len(), now);
-        lanes.truncate(most);
+        if most < lanes.len() {
+            // At its global concurrency a queue sets a marker for each place that is left to others: who waits for it
+            // only now and then gets none of them.
+            lanes.sort_by_key(|lane| !self.lanes.states[lane.position].share.is_full());
+            lanes.truncate(most);
+        }
         timeout = part_ends.map_or(timeout, |rest| timeout.min(rest));
         lanes.sort_by_key(|lane| lane.tier);
         // Then the marker of a queue that is left out of this wait is waited for again.

@@ -19,6 +19,9 @@ use crate::worker::held::{Claim, HeldJob};
 use crate::worker::scheduler;
 use crate::worker::sleep::millis;
 
+/// Pause after a wait that ended with its connection.
+const AFTER_ERROR: Duration = Duration::from_millis(50);
+
 impl Manual {
     /// Take the next job under `token`. With `block`, wait for one up to the drain delay, or until `given_up` turns
     /// true.
@@ -34,7 +37,7 @@ impl Manual {
         self.queue.ready().await?;
         if !self.connected.swap(true, Ordering::Relaxed) {
             let worker = self.clone();
-            // The fetch does not wait for it. If it fails, the next wait for a marker returns the error.
+            // The fetch does not wait for it. If it fails, the next wait for a marker connects.
             tokio::spawn(async move { worker.blocking.lock().await.connect().await });
         }
         let deadline = Instant::now() + self.options.drain_delay;
@@ -60,7 +63,14 @@ impl Manual {
                 self.sleep(left.min(millis(limit_ttl)), given_up.clone()).await;
                 continue;
             }
-            let marker = self.wait_for_marker(left.min(due), given_up.clone()).await?;
+            let marker = match self.wait_for_marker(left.min(due), given_up.clone()).await {
+                // A marker may have got lost with the connection: the fetch tells whether there is a job.
+                Err(error) if error.is_passing() => {
+                    self.sleep(AFTER_ERROR, given_up.clone()).await;
+                    None
+                }
+                waited => waited?,
+            };
             if *self.closed.borrow() || *given_up.borrow() {
                 popped.extend(marker);
                 let leave = async {

@@ -1,5 +1,6 @@
 """A worker of more queues than a busy one waits for at a time."""
 
+import time
 from typing import Any
 
 from redis import Redis
@@ -35,3 +36,22 @@ def test_a_worker_that_gets_a_job_in_each_of_many_queues_at_once_goes_on_working
         last = [queue.get_completed(0, 0)[0] for queue in many]
         longest = max(job.finished_on - job.timestamp for job in last)
         assert longest < 5000
+
+
+def test_workers_of_many_queues_share_the_global_concurrency_of_one_of_them(queues: Any, serve: Any) -> None:
+    many = queues(250)
+    busy, begun = many[0], [0, 0, 0]
+    busy.set_global_concurrency(3)
+
+    def handler(number: int) -> Any:
+        def handle(_job: Any) -> None:
+            begun[number] += 1
+            time.sleep(0.002)
+
+        return handle
+
+    for number in range(3):
+        serve(handler(number), many, concurrency=10, drain_delay=60_000)
+    busy.add_bulk([{"name": "n"}] * 600)
+    wait_until(lambda: busy.get_completed_count() == 600, seconds=60)
+    assert sum(begun) == 600 and min(begun) >= 90, f"each has at least 15 %: {begun}"

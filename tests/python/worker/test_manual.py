@@ -4,12 +4,16 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from redis import Redis
 
 from bullrush import AttemptResult, FlowProducer, Job, Queue, Worker, aio, errors
 from bullrush._core import now_ms
+from tests.waiting import wait_until
+from tests.watching import connections_for
 
 
 @pytest.fixture
@@ -34,6 +38,26 @@ def test_jobs_are_fetched_and_finished_in_a_loop(queue: Queue, worker: Worker) -
         job = following
     assert results == [0, 1, 2, 3, 4]
     assert queue.get_completed_count() == 5
+
+
+def _waiting(queue: Queue, redis: Redis) -> list[str]:
+    return [one["id"] for one in connections_for(queue.name, redis) if one["cmd"] == "bzpopmin"]
+
+
+@pytest.mark.parametrize("how", [["KILL", "ID"], ["UNBLOCK"]], ids=["connection_lost", "wait_refused"])
+def test_a_wait_for_the_next_job_that_is_cut_off_goes_on(
+    queue: Queue, new_worker: Callable[..., Worker], redis: Redis, how: list[str]
+) -> None:
+    with new_worker(drain_delay=20_000) as worker, ThreadPoolExecutor(1) as calling:
+        taken = calling.submit(worker.get_next_job, "t")
+        for _ in range(3):
+            [waiting] = wait_until(lambda: _waiting(queue, redis))
+            redis.execute_command("CLIENT", *how, waiting, *(["ERROR"] if how == ["UNBLOCK"] else []))
+            wait_until(lambda: _waiting(queue, redis) != [waiting] or taken.done())  # noqa: B023
+        queue.add("n", "later")
+        job = taken.result(20)
+        assert job is not None and job.data == "later"
+        job.move_to_completed(None, fetch_next=False)
 
 
 def test_a_worker_without_a_handler_cannot_run(worker: Worker) -> None:
