@@ -3,10 +3,12 @@
 from typing import Any
 
 import pytest
+from redis import Redis
 
-from bullrush import Queue, Tasks, Worker
+from bullrush import Queue, Tasks, Worker, current_job
 from bullrush.errors import InvalidOptionError
 from bullrush.testing import work
+from tests.waiting import wait_until
 
 MINE: Any = {"attempts": 2, "backoff": {"type": "mine"}}
 
@@ -64,3 +66,23 @@ def test_a_registry_that_includes_others_must_have_their_options() -> None:
     with pytest.raises(InvalidOptionError, match="give that one limiter, too"):
         Tasks("q").include(limited)
     Tasks("q", worker_options={"limiter": None}).include(limited)
+
+
+def test_a_task_says_how_long_its_locks_last_unless_its_worker_does(redis_url: str, queue_name: str, redis: Redis):
+    tasks = Tasks(queue_name, url=redis_url)
+    left: dict[str, int] = {}
+
+    def note() -> None:
+        job = current_job()
+        lock: Any = f"bull:{job.queue_name}:{job.id}:lock"
+        left[job.name] = wait_until(lambda: redis.pttl(lock) if redis.pttl(lock) > 2_000 else 0)
+
+    for name, duration in {"mail": 20_000, "render": 60_000}.items():
+        tasks.task(name=name, lock_duration=duration)(note).enqueue()
+    with Worker(tasks, concurrency=2, lock_duration=2_000, lock_durations={"mail": 500_000}) as worker:
+        assert worker.run(until="empty").completed == 2
+    assert 60_000 < left["mail"] <= 500_000
+    assert 20_000 < left["render"] <= 60_000
+    tasks.close()
+    with pytest.raises(InvalidOptionError, match="lock_duration"):
+        tasks.task(name="wrong", lock_duration=0)

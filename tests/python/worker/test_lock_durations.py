@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from bullrush import Queue, Tasks, Worker, current_job, errors
+from bullrush import Queue, Worker, errors
 from tests.waiting import wait_until
 
 
@@ -41,26 +41,6 @@ def test_a_lock_has_the_duration_of_its_jobs_name_from_the_first_renewal_on(queu
     wait_until(lambda: left("long") > 30_000)
     assert left("plain") <= 2_000
     assert left("long") <= 60_000
-
-
-def test_a_task_says_how_long_its_locks_last_unless_its_worker_does(redis_url: str, queue_name: str, redis: Redis):
-    tasks = Tasks(queue_name, url=redis_url)
-    left: dict[str, int] = {}
-
-    def note() -> None:
-        job = current_job()
-        lock: Any = f"bull:{job.queue_name}:{job.id}:lock"
-        left[job.name] = wait_until(lambda: redis.pttl(lock) if redis.pttl(lock) > 2_000 else 0)
-
-    for name, duration in {"mail": 20_000, "render": 60_000}.items():
-        tasks.task(name=name, lock_duration=duration)(note).enqueue()
-    with Worker(tasks, concurrency=2, lock_duration=2_000, lock_durations={"mail": 500_000}) as worker:
-        assert worker.run(until="empty").completed == 2
-    assert 60_000 < left["mail"] <= 500_000
-    assert 20_000 < left["render"] <= 60_000
-    tasks.close()
-    with pytest.raises(errors.InvalidOptionError, match="lock_duration"):
-        tasks.task(name="wrong", lock_duration=0)
 
 
 def test_a_shorter_lock_is_renewed_as_often_as_it_needs(queue, redis: Redis, running):
