@@ -108,7 +108,7 @@ def running(worker: Any, handler: Handler) -> Iterator[Callable[[], bool]]:
 @pytest.fixture(scope="module")
 def refusing() -> Iterator[dict[str, RefusingServer]]:
     """Return a server that refuses for each kind of worker. All stand before the same Redis."""
-    with EmbeddedRedis(port=0) as redis, ExitStack() as opened:
+    with EmbeddedRedis(port=0, password="") as redis, ExitStack() as opened:
         port = int(redis.url.rsplit(":", 1)[1].split("/")[0])
         yield {kind: opened.enter_context(RefusingServer(port)) for kind in KINDS}
 

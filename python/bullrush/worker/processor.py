@@ -105,42 +105,40 @@ class Processor(Generic[JobT]):
 
     def run_batch(self, records: list[JobRecord]) -> BaseException | None:
         """Run jobs as one batch on this thread."""
+        batch = self._decode_batch(records)
+        values: object = []
         try:
-            batch = self._decode_batch(records)
-            values: object = []
-            try:
-                if batch:
-                    values = self._function([job for _, job in batch])
-            except BaseException as error:
-                values = [error] * len(batch)
-            end = None
-            for record, job, failed in self._complete_batch(batch, values):
-                end = self._fail(record, job, failed) or end
-            return end
+            if batch:
+                values = self._function([job for _, job in batch])
+        except BaseException as error:
+            values = [error] * len(batch)
         finally:
             self._core.end_batch()
+        end = None
+        for record, job, failed in self._complete_batch(batch, values):
+            end = self._fail(record, job, failed) or end
+        return end
 
     async def run_batch_async(self, records: list[JobRecord]) -> BaseException | None:
         """Run jobs as one batch on the event loop."""
+        batch = self._decode_batch(records)
+        values: object = []
         try:
-            batch = self._decode_batch(records)
-            values: object = []
-            try:
-                if batch:
-                    values = await self._function([job for _, job in batch])
-            except (asyncio.CancelledError, GeneratorExit) as error:
-                batch = [
-                    (record, job) for record, job in batch if self._give_back_if_stopped(record, job, error) is not None
-                ]
-                values = [error] * len(batch)
-            except BaseException as error:
-                values = [error] * len(batch)
-            end = None
-            for record, job, failed in self._complete_batch(batch, values):
-                end = await run_async(self._hand_in_failure(record, job, failed)) or end
-            return end
+            if batch:
+                values = await self._function([job for _, job in batch])
+        except (asyncio.CancelledError, GeneratorExit) as error:
+            batch = [
+                (record, job) for record, job in batch if self._give_back_if_stopped(record, job, error) is not None
+            ]
+            values = [error] * len(batch)
+        except BaseException as error:
+            values = [error] * len(batch)
         finally:
             self._core.end_batch()
+        end = None
+        for record, job, failed in self._complete_batch(batch, values):
+            end = await run_async(self._hand_in_failure(record, job, failed)) or end
+        return end
 
     def _decode_batch(self, records: list[JobRecord]) -> list[tuple[JobRecord, JobT]]:
         batch = []

@@ -35,7 +35,7 @@ pub struct Stats {
     pub isolated: AtomicBool,
     /// Handlers that still run although their job has timed out.
     pub overdue: AtomicUsize,
-    /// Batches that were taken and whose outcomes are not all handed in.
+    /// Batches that were taken and whose handlers have not returned.
     pub batches: AtomicUsize,
     /// Locks that were lost, by [`Loss`].
     lost: [AtomicU64; Loss::ALL.len()],

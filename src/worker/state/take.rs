@@ -68,7 +68,8 @@ impl WorkerState {
         taken
     }
 
-    /// The outcomes of a batch are handed in: its slot is free. Called once for each batch that was taken.
+    /// The handler of a batch has returned: its slot is free, so that the call with its outcomes fetches the next ones.
+    /// Called once for each batch that was taken.
     pub fn end_batch(&self) {
         if self.options.has_batches() {
             self.stats.batches.fetch_sub(1, Ordering::Relaxed);

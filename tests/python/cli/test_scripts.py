@@ -132,7 +132,7 @@ def test_the_page_about_debugging_runs_scripts_by_hand_as_it_is_pasted(redis_cli
     log, programs = tmp_path / "server.log", tmp_path / "bin"
     programs.mkdir()
     with (
-        EmbeddedRedis(port=0, args=["--logfile", str(log)]) as server,
+        EmbeddedRedis(port=0, password="", args=["--logfile", str(log)]) as server,
         Queue("mails", url=server.url) as queue,
     ):
         for name, command in (
