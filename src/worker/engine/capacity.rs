@@ -33,7 +33,7 @@ impl Engine {
         }
         let concurrency = state.concurrency.load(Ordering::Relaxed);
         let taken = match state.options.has_batches() {
-            true => state.in_batches() + state.ready_queue.count() + coming,
+            true => taken.max(state.in_batches() + state.ready_queue.count() + coming),
             false => taken,
         };
         room.slots = concurrency.saturating_sub(taken);
