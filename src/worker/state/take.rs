@@ -72,7 +72,9 @@ impl WorkerState {
     /// Called once for each batch that was taken.
     pub fn end_batch(&self) {
         if self.options.has_batches() {
-            self.stats.batches.fetch_sub(1, Ordering::Relaxed);
+            // A task that is cancelled while it hands in its failures is counted twice: below 0 no job would be fetched.
+            let ended = |batches: usize| batches.checked_sub(1);
+            let _ = self.stats.batches.fetch_update(Ordering::Relaxed, Ordering::Relaxed, ended);
             self.wake.notify_one();
         }
     }
