@@ -184,13 +184,13 @@ def deploy(page: Page, queue: Queue, service: str, worker: Terminal, other: Term
 
 
 def end_at_once(queue: Queue, service: str, worker: Terminal, other: Terminal) -> None:
-    """A second signal in mid-job ends the worker within a second; the next worker runs the job again."""
+    """Ctrl-C after a signal in mid-job ends the worker within a second; the next worker runs the job again."""
     job = queue.add("catalogue", {"pages": 5}).id
     worker.sees("page 1")
     terminate(worker)
     worker.sees("closing 2 processes after their running jobs")
     began = time.monotonic()
-    terminate(worker)
+    worker.sendintr()
     worker.ends(4)
     assert time.monotonic() - began < 1
     assert queue.get_job_state(job) == "active"
