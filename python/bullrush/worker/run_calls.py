@@ -170,7 +170,7 @@ class RunCalls(WorkerBase[JobT]):
         with self._lock:  # a run that begins now either has the new number or is seen here
             self._concurrency = checked
             if (run := self._current) is not None:
-                run.core.set_concurrency(run.runner.resize(checked) * self._settings.batch_size)
+                run.runner.resize(checked)
                 log_many_slots(self, checked)
 
     @operation

@@ -160,6 +160,36 @@ def test_jobs_of_slots_whose_processes_cannot_start_go_to_another_worker(
         assert worker.is_running()
 
 
+def test_jobs_go_to_other_workers_while_the_first_processes_start(queue: Queue, redis_url: str, gate: Path) -> None:
+    gate.touch()
+    options: Any = {"isolation": "process", "concurrency": 2, "prefetch": 4, "autorun": True}
+    with Worker(queue.name, gated_handlers.run, url=redis_url, **options):
+        wait_until(lambda: len(multiprocessing.active_children()) == 2, "both start")
+        jobs = queue.add_bulk([{"name": "n"}] * 20)
+        with Worker(queue.name, lambda job: "other", url=redis_url, autorun=True) as other:
+            assert [job.wait_until_finished(timeout=20_000) for job in jobs] == ["other"] * 20
+            other.pause()
+            gate.unlink()
+            assert isinstance(queue.add("late").wait_until_finished(timeout=60_000), int)
+
+
+def test_a_job_goes_to_another_worker_while_the_process_of_a_further_slot_starts(
+    queue: Queue, redis_url: str, gate: Path, tmp_path: Path
+) -> None:
+    """Two jobs that wait for each other: one in the process that runs, and one that has to run elsewhere."""
+    (folder := tmp_path / "together").mkdir()
+    together = {"name": "together", "data": {"folder": str(folder), "count": 2}}
+    with Worker(queue.name, gated_handlers.meet, url=redis_url, isolation="process", autorun=True) as worker:
+        here = queue.add(**together)
+        wait_until(lambda: list(folder.iterdir()), "it runs")
+        gate.touch()
+        worker.concurrency = 2
+        there = queue.add(**together)
+        with Worker(queue.name, gated_handlers.meet, url=redis_url, autorun=True):
+            assert there.wait_until_finished(timeout=60_000) == os.getpid() != here.wait_until_finished(timeout=60_000)
+        gate.unlink()
+
+
 @pytest.mark.parametrize("slots", [1, 2])
 def test_a_process_that_the_system_kills_in_its_first_start_is_started_again(
     queue: Queue, redis_url: str, gate: Path, slots: int

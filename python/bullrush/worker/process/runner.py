@@ -259,23 +259,26 @@ class HandlerProcesses:
         self._starting = 0
         self._ready = False
         self._changed = threading.Condition()
-        self._out: set[threading.Thread] = set()
-        #: Called by a thread whose slot can run no jobs any more, or can again.
-        self.on_change: Callable[[], None] = nothing
+        #: The threads whose processes run.
+        self._in: set[threading.Thread] = set()
+        #: Called by a thread whose process runs, for the first time or again; and by one whose process cannot start.
+        self.on_in: Callable[[], None] = nothing
+        self.on_out: Callable[[], None] = nothing
 
     @contextlib.contextmanager
     def started(self) -> Iterator[None]:
         """Keep a process for this thread inside the block."""
         child = self._by_thread[threading.current_thread()] = HandlerProcess(self._setup, self._source, self._closing)
         try:
-            if self._ready or (not self._closing.is_set() and not self._start_first(child)):
-                self.replace_dead()
+            if not self._ready and not self._closing.is_set():
+                self._start_first(child)
+            self.replace_dead()
             yield
         finally:
             child.end()
 
-    def _start_first(self, child: HandlerProcess) -> bool:
-        """Start a process for the first time. Return whether it is ready.
+    def _start_first(self, child: HandlerProcess) -> None:
+        """Start a process for the first time.
 
         Raises:
             WorkerProcessError: it ended by itself, and so did all others: the program cannot be started. One that the
@@ -300,12 +303,11 @@ class HandlerProcesses:
                 self._changed.wait_for(lambda: self._ready or not self._starting)
             if not self._ready and not self._closing.is_set():
                 raise failed
-        return ready
 
     def replace_dead(self) -> None:
         """Start the process of this thread again if it has died, before the next job.
 
-        As long as it cannot start, its slot is out, and the core fetches no jobs for it.
+        As long as it cannot start, the core fetches no jobs for its slot.
         """
         thread = threading.current_thread()
         try:
@@ -316,21 +318,21 @@ class HandlerProcesses:
                 except NotStartedError as error:
                     if self._closing.is_set():
                         break
-                    self._out.add(thread)
-                    self.on_change()
+                    self._in.discard(thread)
+                    self.on_out()
                     report = WorkerProcessError(f"{error}. Its slot runs no jobs until it starts; next try in 1 s")
                     LOG.error("%r: %s", self._source, report)
                     self._source.emit("error", report)
                 self._closing.wait(_RESTART_SECONDS)
         finally:
-            if thread in self._out:
-                self._out.discard(thread)
-                self.on_change()
+            if thread not in self._in:
+                self._in.add(thread)
+                self.on_in()
 
     @property
-    def out(self) -> int:
-        """How many slots cannot run jobs, since their processes cannot start."""
-        return len(self._out)
+    def ready(self) -> int:
+        """How many slots have processes that run."""
+        return len(self._in)
 
     def run_one(self, job: JobCalls) -> JSON:
         """Run a job in the process of this thread."""
@@ -377,22 +379,27 @@ class ProcessRunner(ThreadRunner):
         super().__init__(core, self._process_safely, slots, batch_size, name)
         self._process_here = process
         self._children = children
-        children.on_change = self._set_concurrency
+        children.on_in = self._set_concurrency
+        children.on_out = self._leave_jobs
+        self._counting = threading.Lock()
+        self._set_concurrency()
 
-    def resize(self, slots: int) -> int:
-        """Start missing threads, each with a process. Return how many slots are not out."""
-        self._slots = super().resize(slots)
-        return self._slots_in
-
-    @property
-    def _slots_in(self) -> int:
-        return max(0, self._slots - self._children.out)
+    def resize(self, slots: int) -> None:
+        """Start missing threads, each with a process. A slot takes jobs once its process runs."""
+        self._slots = slots
+        self.start_threads(slots)
+        self._set_concurrency()
 
     def _set_concurrency(self) -> None:
+        with self._counting, contextlib.suppress(ClosedError):
+            self._core.set_concurrency(min(self._slots, self._children.ready) * self._batch_size)
+
+    def _leave_jobs(self) -> None:
+        """Leave the jobs of a slot whose process cannot start to others."""
+        self._set_concurrency()
         with contextlib.suppress(ClosedError):
-            self._core.set_concurrency(self._slots_in * self._batch_size)
-            # A job that was on its way to a slot which is out goes back. Slots that are free have taken theirs.
-            if self._children.out and (late := self._core.take(self._batch_size, 0)):
+            # A job may be on its way to this slot. Slots that are free have taken theirs.
+            if late := self._core.take(self._batch_size, 0):
                 self._core.end_batch()
                 give_back(self._core, late)
 

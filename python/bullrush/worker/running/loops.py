@@ -79,13 +79,13 @@ class LoopRunner:
         self._serving = self._loop.create_task(self.serve())
         self._serving.add_done_callback(self._served)
 
-    def resize(self, slots: int) -> int:
-        """Set how many tasks run at the same time, and return it."""
+    def resize(self, slots: int) -> None:
+        """Set how many tasks run at the same time."""
         self._slots = slots
         if self.plain is not None:
             self.plain.resize(slots)
+        self._core.set_concurrency(slots * self._batch_size)
         self._on_loop(self._fill)
-        return slots
 
     def cancel(self, job_id: str, token: str) -> None:
         """Cancel the task of a job; the task of a batch only if all its jobs are cancelled."""

@@ -44,7 +44,7 @@ class PlainCalls:
 
     def resize(self, slots: int) -> None:
         """Start missing threads."""
-        self._threads.resize(slots)
+        self._threads.start_threads(slots)
 
     def end(self) -> None:
         """Let the threads end after the jobs that they have."""

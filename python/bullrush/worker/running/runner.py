@@ -24,8 +24,8 @@ class Runner(Protocol):
     def start(self) -> None:
         """Start taking jobs."""
 
-    def resize(self, slots: int) -> int:
-        """Set how many jobs, or batches, run at the same time. Return how many of these slots can run jobs now."""
+    def resize(self, slots: int) -> None:
+        """Set how many jobs, or batches, run at the same time, in the core too."""
 
     def cancel(self, job_id: str, token: str) -> None:
         """Stop the handler of a job, if it can be stopped. If a token is given, only a handler that runs under it."""

@@ -44,13 +44,18 @@ class ThreadRunner:
 
     def start(self) -> None:
         """Start all threads."""
-        self.resize(self._slots)
+        self.start_threads(self._slots)
 
-    def resize(self, slots: int) -> int:
-        """Start missing threads, and return ``slots``.
+    def resize(self, slots: int) -> None:
+        """Start missing threads.
 
         Threads beyond ``slots`` stay idle: the core gives out no more jobs than slots.
         """
+        self.start_threads(slots)
+        self._core.set_concurrency(slots * self._batch_size)
+
+    def start_threads(self, slots: int) -> None:
+        """Start the threads that are missing for this many slots."""
         with self._lock:
             while len(self._threads) < slots:
                 # Not daemons: the interpreter would stop daemon threads in the middle of a job.
@@ -65,7 +70,6 @@ class ThreadRunner:
                     self._alive -= 1
                     raise
                 self._threads.append(thread)
-        return slots
 
     def cancel(self, job_id: str, token: str) -> None:
         """Do nothing: a thread cannot be stopped. The handler sees ``job.cancelled``."""
