@@ -61,9 +61,13 @@ local function finish_runs(P, batch, ARGV)
         local parent_json = job[3] and call('HGET', job_key, 'parent')
         if alone and keep_count ~= 0 then
           --- @include enter_finished
-          enter_finished(batch, events, run.set_key, now, id)
+          local is_new = enter_finished(P, batch, run.set_key, now, id)
+          batch.unsure = sought and { id = id, set_key = run.set_key, is_new = is_new, stamp = stamp }
         end
         attempts_made = record_job(job_key, job, completed, keep_count ~= 0, now, value, stacktrace, stamp)
+        if batch.unsure then
+          batch.unsure.recorded = true
+        end
         if capped then -- the length of active decides about the jobs released below, so each job leaves at once
           if keep_count ~= 0 and not alone then
             call('ZADD', run.set_key, now, id)
@@ -139,11 +143,12 @@ local function finish_runs(P, batch, ARGV)
         if not completed and tonumber(attempts_made) >= (tonumber(attempts) or 0) then
           call('XADD', events, '*', 'event', 'retries-exhausted', 'jobId', id, 'attemptsMade', attempts_made)
         end
-        if sought and call('LREM', batch.leaving.key, '-1', id) == 0 then
+        if batch.unsure and call('LREM', batch.leaving.key, '-1', id) == 0 then
           --- @include take_back
-          take_back(batch, job_key, events, event, stamp)
+          take_back(P, batch)
           code, finished = -3, 0
         end
+        batch.unsure = nil
       end
       if code ~= 0 then
         local refused = batch.refused

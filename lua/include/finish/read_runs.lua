@@ -50,6 +50,7 @@ local function read_runs(P, ARGV)
     seen = {}, -- the ids of the jobs whose token is right
     released = 0, released_keys = {}, -- how many locks are released at the end, and which
     entered = {}, -- { set_key, { score, id, ... } }, ...
+    unsure = nil, -- the only job of the call, while it is not known whether it is active (see finish_runs)
     first_event = false, -- the id of the first event about an outcome
     finished = false, -- whether any job has finished
     errors = {}, -- key, error, ... of other jobs

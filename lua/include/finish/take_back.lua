@@ -1,13 +1,27 @@
--- Takes back what was written about the only job of a call, which was not active: its event, its outcome and its place.
-local function take_back(batch, job_key, events, event, stamp)
-  local fields, entered = { 'atm', 'returnvalue', 'finishedOn' }, batch.entered[1]
-  for i = 1, #stamp, 2 do
-    fields[#fields + 1] = stamp[i]
+--- @include enter_place
+-- Takes back what was written about a job that turned out not to be active (`batch.unsure`, see finish_runs): first its
+-- place, since a job is in one place only, then its event and its outcome. All is tried before an error is raised.
+local function take_back(P, batch)
+  local unsure, failed = batch.unsure, nil
+  local fields = { 'atm', 'returnvalue', 'finishedOn' }
+  for i = 1, #unsure.stamp, 2 do
+    fields[#fields + 1] = unsure.stamp[i]
   end
-  batch.entered[1], batch.first_event = nil, false
-  call('XDEL', events, event)
-  call('HDEL', job_key, unpack(fields))
-  if batch.is_new then -- it was not there before
-    call('ZREM', entered[1], entered[2][2])
+  local function try(...)
+    local reply = redis.pcall(...)
+    failed = failed or type(reply) == 'table' and reply.err
   end
+  if unsure.is_new and not pcall(undo_enter, { ids = { unsure.id }, key = unsure.set_key }) then
+    try('ZREM', unsure.set_key, unsure.id)
+  end
+  if batch.first_event then
+    try('XDEL', P .. 'events', batch.first_event)
+  end
+  if unsure.recorded then
+    try('HDEL', P .. unsure.id, unpack(fields))
+  end
+  if failed then
+    error(failed, 0)
+  end
+  batch.unsure, batch.entered[1], batch.first_event = nil, nil, false
 end
