@@ -66,4 +66,8 @@ RATE = Figure("rate", "jobs/s", rising=True)
 SERVER_US = Figure("server_us", "server us/job", digits=1)
 
 
+#: Each costs the server about 2 us beside its own work; an empty script takes 2.5 us (Redis 7.0.15).
+CALLS = Figure("calls", "commands in scripts per job", digits=1)
+
+
 LONGEST_CALL = Figure("longest_call_ms", "longest script call ms", digits=1)

@@ -1,6 +1,6 @@
 -- Whether a job may finish: 0, or the code or error text of its refusal. `job` are the fields that decide (see
--- finish_runs). Notes the lock of a job whose token is right, also if the job is no longer active. `is_sought_last`: the
--- caller finds out by itself whether the job is active.
+-- finish_runs). Notes the lock of a job whose token is right, also if the job is no longer active. `is_sought_last`:
+-- the caller finds out by itself whether the job is active.
 local function check_job(batch, run, index, id, job, token, is_sought_last)
   if job.err then -- the key is no hash any more
     return -1

@@ -1,5 +1,5 @@
--- Puts the only job of a call into its finished set; returns whether it was not there before. This is the first write of
--- the call, which fails here if the key has another type. A server that is out of memory refuses a first write that
+-- Puts the only job of a call into its finished set; returns whether it was not there before. This is the first write
+-- of the call, which fails here if the key has another type. A server that is out of memory refuses a first write that
 -- takes memory, but none after one that takes none: so a trim lets a job finish there too, as in BullMQ.
 local function enter_finished(P, batch, set_key, now, id)
   local added = redis.pcall('ZADD', set_key, now, id)

@@ -17,8 +17,8 @@ local function finish_runs(P, batch, ARGV)
   for _, run in ipairs(batch.runs) do
     local completed, keep_count, count, width = run.completed, run.keep_count, run.count, run.width
     local token, plain_fields, shared_value, ats, at = run.token, run.plain_fields, run.value, run.ats, run.first
-    -- A single job that completes and is kept is not searched for: the command that takes it out of active tells whether
-    -- it was there. Seldom it was not, and then little is to be undone.
+    -- A single job that completes and is kept is not searched for: the command that takes it out of active tells
+    -- whether it was there. Seldom it was not, and then little is to be undone.
     local sought_last = alone and completed and keep_count < 0 and not run.keep_age and max_points == 0 and not capped
       and not batch.run_list
     local stamp = ats and { 'ats', ats, 'processedOn', '' } or {}
@@ -132,8 +132,8 @@ local function finish_runs(P, batch, ARGV)
         end
         local event
         if max_len then
-          event = call('XADD', events, 'MAXLEN', '~', max_len + 1, '*', 'event', outcome, 'jobId', id, field, value, 'prev',
-            'active')
+          event = call('XADD', events, 'MAXLEN', '~', max_len + 1, '*', 'event', outcome, 'jobId', id, field, value,
+            'prev', 'active')
         else
           event = call('XADD', events, '*', 'event', outcome, 'jobId', id, field, value, 'prev', 'active')
         end
