@@ -113,7 +113,7 @@ class Processor(Generic[JobT]):
         except BaseException as error:
             values = [error] * len(batch)
         finally:
-            self._core.end_batch()
+            self._core.end_batch(records)
         end = None
         for record, job, failed in self._complete_batch(batch, values):
             end = self._fail(record, job, failed) or end
@@ -134,7 +134,7 @@ class Processor(Generic[JobT]):
         except BaseException as error:
             values = [error] * len(batch)
         finally:
-            self._core.end_batch()
+            self._core.end_batch(records)
         end = None
         for record, job, failed in self._complete_batch(batch, values):
             end = await run_async(self._hand_in_failure(record, job, failed)) or end

@@ -69,13 +69,16 @@ impl WorkerState {
     }
 
     /// The handler of a batch has returned: its slot is free, so that the call with its outcomes fetches the next ones.
-    /// Called once for each batch that was taken.
-    pub fn end_batch(&self) {
+    /// Called once for each batch that was taken, before these outcomes.
+    pub fn end_batch(&self, outcomes_follow: bool) {
         if self.options.has_batches() {
             // A task that is cancelled while it hands in its failures is counted twice: below 0 no job would be fetched.
             let ended = |batches: usize| batches.checked_sub(1);
             let _ = self.stats.batches.fetch_update(Ordering::Relaxed, Ordering::Relaxed, ended);
-            self.wake.notify_one();
+            // The first outcome wakes it otherwise: awake before, it would fetch for the places beside these jobs only.
+            if !outcomes_follow {
+                self.wake.notify_one();
+            }
         }
     }
 
