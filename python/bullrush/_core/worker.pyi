@@ -79,8 +79,8 @@ class CoreWorker:
         """
     def fileno(self) -> int:
         """Return a descriptor that is readable while jobs can be taken or the end is reached (for asyncio)."""
-    def end_batch(self) -> None:
-        """Free the slot of a batch: its handler has returned, and its outcomes follow.
+    def end_batch(self, records: list[JobRecord]) -> None:
+        """Free the slot of a batch: its handler has returned, and its outcomes follow, but for those it has already.
 
         Call it once for each batch that was taken.
         """
@@ -178,5 +178,10 @@ class CoreWorker:
         Each is the counts per range, and the sum in seconds.
         """
     @staticmethod
-    def histogram_limits() -> list[int]:
-        """Return the upper limits (inclusive) of the ranges of `histograms` in ms; the last range has none."""
+    def histogram_limits() -> list[float]:
+        """Return the upper limits (inclusive) of the ranges of `histograms` in s; the last range has none."""
+    def script_histograms(self) -> dict[str, tuple[list[int], float]]:
+        """Return the same of its calls of scripts, by their names: from the wish to call to the reply."""
+    @staticmethod
+    def script_histogram_limits() -> list[float]:
+        """Return the upper limits of the ranges of `script_histograms`; see `histogram_limits`."""

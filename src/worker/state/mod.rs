@@ -2,7 +2,6 @@
 
 mod closing;
 mod deadlines;
-mod histogram;
 mod outcome_queue;
 mod stats;
 mod submit;
@@ -31,7 +30,6 @@ use crate::timers::held_locks::Loss;
 use crate::timers::proof_of_life;
 
 pub use self::closing::Closing;
-pub use self::histogram::{Histogram, LIMITS_MS};
 
 pub struct WorkerState {
     pub options: WorkerOptions,
