@@ -79,11 +79,6 @@ class CoreWorker:
         """
     def fileno(self) -> int:
         """Return a descriptor that is readable while jobs can be taken or the end is reached (for asyncio)."""
-    def end_batch(self, records: list[JobRecord]) -> None:
-        """Free the slot of a batch: its handler has returned, and its outcomes follow, but for those it has already.
-
-        Call it once for each batch that was taken.
-        """
     def rearm(self) -> None:
         """Clear the descriptor; call before draining with ``take(n, 0)``."""
     def complete(self, record: JobRecord, value: bytes, details: object = None) -> None:

@@ -80,11 +80,6 @@ impl CoreWorker {
         wakeup.map(|wakeup| wakeup.fileno()).map_err(|error| PyOSError::new_err(error.to_string()))
     }
 
-    fn end_batch(&self, records: Vec<PyRef<'_, PyJobRecord>>) -> PyResult<()> {
-        self.shared()?.end_batch(records.iter().filter_map(|record| record.held_job()).any(|job| !job.is_settled()));
-        Ok(())
-    }
-
     fn rearm(&self) -> PyResult<()> {
         let wakeup = self.shared()?.ready_queue.wakeup();
         wakeup.map(|wakeup| wakeup.clear()).map_err(|error| PyOSError::new_err(error.to_string()))

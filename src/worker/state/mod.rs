@@ -147,7 +147,7 @@ impl WorkerState {
         if self.is_held_up() || self.lifecycle.closing() != Closing::No {
             return 0;
         }
-        let taken = self.stats.in_hand.load(Ordering::Relaxed).max(self.in_batches());
+        let taken = self.stats.in_hand.load(Ordering::Relaxed).max(self.in_batches(0));
         self.concurrency.load(Ordering::Relaxed).saturating_sub(taken)
     }
 

@@ -36,7 +36,7 @@ pub struct Stats {
     pub isolated: AtomicBool,
     /// Handlers that still run although their job has timed out.
     pub overdue: AtomicUsize,
-    /// Batches that were taken and whose handlers have not returned.
+    /// Batches that were taken and whose outcomes are not all on their way to Redis.
     pub batches: AtomicUsize,
     /// Locks that were lost, by [`Loss`].
     lost: [AtomicU64; Loss::ALL.len()],
