@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from benches.catalogue import QUESTIONS
-from benches.harness.calls import measure_calls, measure_core
+from benches.harness.calls import CallsError, compare_calls, measure_calls, measure_core
 from benches.harness.machine import describe
 from benches.harness.pages import publish
 from benches.harness.peer import NODE_MODULES
@@ -33,14 +33,14 @@ RESULTS = Path(__file__).with_name("results")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code.
 
-    0; 1 bullrush failed; 2 something is not installed; 3 a goal is missed or a call got slower; 130 interrupted.
+    0; 1 bullrush failed; 2 something is not installed; 3 a goal is missed or a call is slower; 130 interrupted.
     """
     options = _options(arguments)
     if options.render:
         publish(options.json)
         return 0
-    if options.save_baseline:
-        return 0 if measure_calls(save=True) else 1
+    if options.against:
+        return _compare(options.against, options.rounds)
     if shutil.which("node") is None or not NODE_MODULES.is_dir():
         print(
             "the comparison needs node and the packages of tests/interop: npm ci --prefix tests/interop",
@@ -59,9 +59,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     began = time.monotonic()
     try:
         _ask_all(answers, progress, options)
-        slower = not options.only and not measure_calls(save=False)
+        if not options.only:
+            measure_calls()
         if options.all and not options.only:
             measure_core()
+    except CallsError as error:
+        print(error, file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print(f"\ncut short; what was measured is in {options.json}: --render makes a page of it", file=sys.stderr)
         return 130
@@ -72,7 +76,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if options.docs:
                 publish(options.json)
     missed = [verdict for answer in answers for verdict in summarize(answer).verdicts if not verdict.met]
-    return 1 if any(answer.failed for answer in answers) else 3 if options.check and (missed or slower) else 0
+    return 1 if any(answer.failed for answer in answers) else 3 if options.check and missed else 0
+
+
+def _compare(other: Path, rounds: int) -> int:
+    try:
+        return 0 if compare_calls(other, rounds) else 3
+    except CallsError as error:
+        print(error, file=sys.stderr)
+        return 1
 
 
 def _ask_all(answers: list[Answer], progress: Progress, options: argparse.Namespace) -> None:
@@ -107,7 +119,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     add("--rounds", type=_positive, help="rounds that count (default: 5, with --all 3)")
     add("--aof", action="store_true", help="let Redis persist to an append-only file in all questions")
-    add("--check", action="store_true", help="exit with 3 if a goal is not met or a single call got slower")
+    add("--check", action="store_true", help="exit with 3 if a goal is not met")
     add("--markdown", action="store_true", help="print the tables once more, as Markdown")
     add(
         "--json",
@@ -116,7 +128,13 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="where to write what was measured; plots go beside it; --only adds to it, other runs begin it anew",
     )
     add("--docs", action="store_true", help="put tables and plots into docs/benchmarks.md")
-    add("--save-baseline", action="store_true", help="measure only single calls, and let later runs compare with them")
+    add(
+        "--against",
+        type=Path,
+        metavar="PYTHON",
+        help="measure only single calls, by turns with the build in the environment of this Python; "
+        "exit with 3 if one is slower here",
+    )
     add("--render", action="store_true", help="measure nothing: put what --json has into docs/benchmarks.md")
     options = parser.parse_args(arguments)
     options.rounds = options.rounds or (3 if options.all else 5)

@@ -6,6 +6,7 @@ pub mod clock;
 pub mod mutex;
 pub mod error_once;
 pub mod heartbeat;
+pub mod histogram;
 pub mod spin_wait;
 pub mod wakeup;
 pub mod protocol;

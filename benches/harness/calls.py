@@ -1,7 +1,6 @@
-"""Runs the benchmarks of single calls: the public ones, compared with the stored baseline, and those of the core.
+"""Times single calls: public ones, also beside those of another build, and those of the core.
 
-A baseline in seconds would say more about the machine than about bullrush. So the baseline has the ratio of a call to a
-yardstick: a bare round trip and some JSON, measured right before and after it.
+The same build takes half as long again on another day, so builds are compared in one run, in which they alternate.
 """
 
 from __future__ import annotations
@@ -11,99 +10,94 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeAlias
 
 from benches.harness.peer import ROOT
 from benches.harness.report import aligned
 
 _FOLDER = ROOT / "benches" / "micro"
-BASELINE = _FOLDER / "baseline.json"
-#: From this ratio to the baseline on a call is slower. On a machine with noisy neighbours its time varies by half.
-BOUND = 2.0
-#: How often all calls are measured before one is reported as slower.
-_TRIES = 3
+#: From this ratio on a call is slower. Two runs of one build differ by up to 5 %.
+BOUND = 1.1
+
+#: The seconds of each call without disturbance: the shortest of many.
+Times: TypeAlias = Mapping[str, float]
 
 
-@dataclass(frozen=True)
-class Call:
-    """The time of a call without disturbance: the shortest of many."""
-
-    seconds: float
-    yardstick: float
-
-    @property
-    def cost(self) -> float:
-        """The ratio to the yardstick."""
-        return self.seconds / self.yardstick
+class CallsError(Exception):
+    """The calls could not be measured."""
 
 
-def _cost(call: Call) -> float:
-    return call.cost
+def measure_calls() -> None:
+    """Print the times of public calls.
+
+    Raises:
+        CallsError: they could not be measured.
+    """
+    found, _ = _run(sys.executable)
+    rows = [["call", "us"], *([name, f"{seconds * 1e6:.1f}"] for name, seconds in found.items())]
+    print("Single calls: the shortest of many", "", *aligned(rows), sep="\n", end="\n\n")
 
 
-def measure_calls(*, save: bool) -> bool:
-    """Print the times of public calls and of the baseline, if there is one; ``save`` stores these as the new baseline.
+def compare_calls(other: Path, rounds: int) -> bool:
+    """Print the times of public calls of this build and of another one.
+
+    Args:
+        other: the Python of an environment with the other build and the tools for development.
+        rounds: how often each is measured, by turns.
 
     Returns:
-        False if some call got slower or could not be measured.
+        False if some call is slower than with the other build.
+
+    Raises:
+        CallsError: they could not be measured, or it is the same build.
     """
-    before = json.loads(BASELINE.read_text()) if BASELINE.exists() and not save else {}
-    found: dict[str, Call] = {}
-    for _ in range(_TRIES):
-        again = _run()
-        if again is None:
-            return False
-        found = {name: min(call, found.get(name, call), key=_cost) for name, call in again.items()}
-        if before and not slower(found, before):
-            break
-    if save:
-        BASELINE.write_text(json.dumps({name: round(call.cost, 3) for name, call in found.items()}, indent=1) + "\n")
-    print("Single calls beside the baseline: the shortest of many, in microseconds and in yardsticks", "", sep="\n")
-    print(*aligned(changes(found, before)), sep="\n", end="\n\n")
-    if not (before or save):
-        print("There is no baseline for single calls yet; --save-baseline makes one.")
-    return not slower(found, before)
+    ours: list[tuple[Times, str]] = []
+    theirs: list[tuple[Times, str]] = []
+    for turn in range(rounds):
+        # Who comes second may find a warmer machine.
+        for python, found in ((sys.executable, ours), (str(other), theirs))[:: 1 if turn % 2 else -1]:
+            found.append(_run(python))
+    if ours[0][1] == theirs[0][1]:
+        raise CallsError(f"both are the build in {ours[0][1]}")
+    rows, slower = compared([times for times, _ in ours], [times for times, _ in theirs])
+    print(
+        f"Single calls of two builds: medians of {rounds} rounds by turns; the other one is {theirs[0][1]}",
+        "",
+        sep="\n",
+    )
+    print(*aligned(rows), sep="\n", end="\n\n")
+    return not slower
 
 
-def _run() -> dict[str, Call] | None:
-    """Measure all calls once; None: it failed, and the reason is printed."""
+def compared(ours: Sequence[Times], theirs: Sequence[Times]) -> tuple[list[list[str]], list[str]]:
+    """Return the table of two builds, measured by turns, and the calls that are slower than with the other one."""
+    rows, slower = [["call", "us", "the other", "ratio", ""]], []
+    for name in ours[0]:
+        ratio = median(one[name] / other[name] for one, other in zip(ours, theirs, strict=True))
+        if ratio > BOUND:
+            slower.append(name)
+        shown = [f"{median(times[name] for times in build) * 1e6:.1f}" for build in (ours, theirs)]
+        rows.append([name, *shown, f"{ratio:.2f}", "SLOWER" if ratio > BOUND else ""])
+    return rows, slower
+
+
+def _run(python: str) -> tuple[Times, str]:
+    """Measure all calls once with the build of an environment. Return their times, and where that build is."""
     with TemporaryDirectory() as folder:
         results = Path(folder) / "calls.json"
-        command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-W", "default", "-p", "no:cacheprovider"]
+        command = [python, "-m", "pytest", "-q", "-n", "0", "-W", "default", "-p", "no:cacheprovider"]
         options = ["--benchmark-max-time=0.5", "--benchmark-disable-gc", f"--benchmark-json={results}"]
         tests = str(_FOLDER / "test_public_calls.py")
         done = subprocess.run([*command, *options, tests], cwd=ROOT, check=False, capture_output=True, text=True)
         if done.returncode:
-            print(done.stdout, done.stderr, sep="\n")
-            return None
-        return read_calls(json.loads(results.read_text()))
-
-
-def read_calls(content: Mapping[str, Any]) -> dict[str, Call]:
-    """Return the results that pytest-benchmark wrote."""
-    return {
-        one["name"].removeprefix("test_"): Call(one["stats"]["min"], one["extra_info"]["yardstick"])
-        for one in content["benchmarks"]
-    }
-
-
-def slower(found: Mapping[str, Call], before: Mapping[str, float]) -> list[str]:
-    """Return the calls that take much longer than they did."""
-    return [name for name, call in found.items() if name in before and call.cost > BOUND * before[name]]
-
-
-def changes(found: Mapping[str, Call], before: Mapping[str, float]) -> list[list[str]]:
-    """Return the table of all calls with the baseline."""
-    rows = [["call", "us", "yardsticks", "baseline", "change", ""]]
-    late = slower(found, before)
-    for name, call in found.items():
-        known = [f"{before[name]:.2f}", f"{call.cost / before[name] - 1:+.0%}"] if name in before else ["-", "-"]
-        rows.append([name, f"{call.seconds * 1e6:.1f}", f"{call.cost:.2f}", *known, "SLOWER" if name in late else ""])
-    return rows
+            raise CallsError(f"{python} could not measure single calls:\n{done.stdout}{done.stderr}")
+        content: Mapping[str, Any] = json.loads(results.read_text())
+    times = {one["name"].removeprefix("test_"): one["stats"]["min"] for one in content["benchmarks"]}
+    return times, content["benchmarks"][0]["extra_info"]["build"]
 
 
 def measure_core() -> bool:

@@ -1,20 +1,14 @@
-"""The times of the public calls, one at a time, on a private Redis.
-
-`benches.harness.calls` compares them with the baseline.
-"""
+"""The times of the public calls, one at a time, on a private Redis. `benches.harness.calls` compares builds."""
 
 from __future__ import annotations
 
 import itertools
-import json
-import socket
-import time
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
+import bullrush
 from benches.harness.payload import NAME, payload
 from bullrush import FlowProducer, Queue
 from bullrush.embedded import EmbeddedRedis
@@ -29,27 +23,9 @@ def redis_url() -> Iterator[str]:
 
 
 @pytest.fixture(autouse=True)
-def yardstick(benchmark: BenchmarkFixture, redis_url: str) -> Iterator[None]:
-    """The yardstick of a call, measured before and after it: a round trip to the server without a client, and JSON."""
-    address = urlsplit(redis_url)
-    with socket.create_connection((address.hostname, address.port or 6379)) as wire:
-        wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        before = _shortest(wire)
-        yield
-        benchmark.extra_info["yardstick"] = min(before, _shortest(wire))
-
-
-def _shortest(wire: socket.socket) -> float:
-    """Return its time in seconds without disturbance."""
-    some, found = payload(0), []
-    end = time.perf_counter() + 0.1
-    while (began := time.perf_counter()) < end:
-        wire.sendall(b"PING\r\n")
-        wire.recv(16)
-        for _ in range(10):
-            json.dumps(some)
-        found.append(time.perf_counter() - began)
-    return min(found)
+def build(benchmark: BenchmarkFixture) -> None:
+    """Note which build is measured."""
+    benchmark.extra_info["build"] = bullrush.__file__
 
 
 @pytest.fixture

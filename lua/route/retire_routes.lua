@@ -13,7 +13,6 @@ local call = redis.call
 --- @include change_version
 --- @include is_in_use
 --- @include remove_route_keys
-local IDLE = 600000
 local P = string.sub(KEYS[1], 1, -5)
 local Q = string.sub(P, 1, -2) .. '~'
 local routes_key, seen_key, retired_key = P .. 'ext:routes', P .. 'ext:rseen', P .. 'ext:retired'

@@ -10,7 +10,7 @@ local call = redis.call
 --- @include list_route
 --- @include is_in_use
 --- @include remove_route_keys
-local IDLE, FORGOTTEN = 600000, 8 * 86400000
+local FORGOTTEN = 8 * 86400000
 local P = string.sub(KEYS[1], 1, -5)
 local Q = string.sub(P, 1, -2) .. '~'
 local routes_key, seen_key, retired_key = P .. 'ext:routes', P .. 'ext:rseen', P .. 'ext:retired'

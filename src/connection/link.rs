@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::sync::{watch, OnceCell};
 use tokio::time::Instant;
 
+use super::call_times::CallTimes;
 use super::ending::Ending;
 use super::reconnector::Reconnector;
 use super::setup::HotScript;
@@ -48,6 +49,8 @@ pub struct Link {
     pub(super) timeout: Option<Duration>,
     /// The timeout includes the reply. Otherwise it only covers the wait until the call is sent.
     pub(super) covers_reply: bool,
+    /// Where the times of scripts are noted.
+    times: Option<Arc<CallTimes>>,
 }
 
 /// Knows a link but does not use it, so it does not keep the connection open.
@@ -75,7 +78,7 @@ impl WeakLink {
     pub(crate) fn join(&self) -> Option<Link> {
         let shared = self.0.upgrade()?;
         let timeout = shared.options.connect_timeout;
-        Some(Link { _user: Arc::new(User::join(&shared)?), shared, timeout, covers_reply: false })
+        Some(Link { _user: Arc::new(User::join(&shared)?), shared, timeout, covers_reply: false, times: None })
     }
 }
 
@@ -87,7 +90,7 @@ impl Link {
         let shared = Arc::new(SharedLink::new(endpoint, options));
         let user = User::join(&shared).expect("a new link is open");
         tokio::spawn(Reconnector::new(shared.clone()).run());
-        Link { _user: Arc::new(user), shared, timeout, covers_reply: false }
+        Link { _user: Arc::new(user), shared, timeout, covers_reply: false, times: None }
     }
 
     #[must_use]
@@ -112,6 +115,18 @@ impl Link {
     pub fn after_waiting(&self, waited: Duration) -> Self {
         let timeout = self.timeout.map(|timeout| timeout.saturating_sub(waited));
         Link { timeout, ..self.clone() }
+    }
+
+    /// The same connection, whose scripts are timed.
+    #[must_use]
+    pub fn timed(self, times: Arc<CallTimes>) -> Self {
+        Link { times: Some(times), ..self }
+    }
+
+    /// Where the times of scripts are noted, if they are.
+    #[must_use]
+    pub fn times(&self) -> Option<&CallTimes> {
+        self.times.as_deref()
     }
 
     /// Whether a call would be sent at once.

@@ -4,6 +4,7 @@
 mod asking;
 mod blocking;
 mod call;
+mod call_times;
 mod connect_error;
 mod ending;
 mod endpoint;
@@ -25,6 +26,7 @@ mod wire;
 
 pub use blocking::BlockingLink;
 pub use call::MaybeSent;
+pub use call_times::CallTimes;
 pub use endpoint::Endpoint;
 pub use link::{Link, LinkOptions, WeakLink};
 pub use outages::ConnectionOutages;

@@ -1,6 +1,7 @@
 //! A script call: built once, sent as often as needed.
 
 use std::borrow::Cow;
+use std::time::Instant;
 
 use redis::{Arg, Cmd, ToRedisArgs, Value};
 
@@ -204,8 +205,18 @@ pub(super) async fn eval_unjudged<T>(
     link.believe(retry, result)
 }
 
-/// As [`eval`]; returns the reply as it is, but for the number. On NOSCRIPT it loads the script and calls it again.
+/// As [`eval`]; returns the reply as it is, but for the number.
 pub(super) async fn run(link: &Link, call: &Call, retry: Retry) -> Result<Value> {
+    let began = Instant::now();
+    let reply = load_and_run(link, call, retry).await;
+    if let (Some(times), Ok(_)) = (link.times(), &reply) {
+        times.note(call.script.name, began.elapsed());
+    }
+    reply
+}
+
+/// On NOSCRIPT it loads the script and calls it again.
+async fn load_and_run(link: &Link, call: &Call, retry: Retry) -> Result<Value> {
     let cmd = call.for_link(link);
     let mut reply = link.call_proven(&*cmd, retry, call.proof(), &call.sent).await;
     for _ in 0..MAX_LOADS {

@@ -25,7 +25,7 @@ pub struct Renewals {
     pub failed: AtomicU64,
 }
 
-/// Renews every held lock that is older than half the renew time.
+/// Renews every held lock that is older than half the renew time, at each tick.
 pub struct LockExtender {
     pub link: Link,
     pub keys: Keys,
@@ -34,6 +34,8 @@ pub struct LockExtender {
     /// The shortest duration of other locks.
     pub shortest: Option<Duration>,
     pub renew_time: Duration,
+    /// The time between two ticks; less if the shortest of other locks needs it.
+    pub interval: Duration,
     pub heartbeats: Arc<Heartbeats>,
     pub renewals: Arc<Renewals>,
 }
@@ -43,7 +45,7 @@ impl LockExtender {
     /// text of every other error.
     pub async fn run(self, mut lost: impl FnMut(&str, &Arc<str>, Loss), mut failed: impl FnMut(String)) {
         let age = (self.renew_time / 2).max(Duration::from_millis(1));
-        let period = self.shortest.map_or(age, |shortest| age.min(quarter(shortest)));
+        let period = self.shortest.map_or(self.interval, |shortest| self.interval.min(quarter(shortest)));
         let mut ticks = tokio::time::interval(period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let errors = ErrorOnce::default();
@@ -68,9 +70,9 @@ impl LockExtender {
                 let locks = chunk.iter().map(|(id, token)| (&**id, &**token));
                 let lasting = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
                 let renewal = scripts::lock::extend_locks(&self.link, &self.keys, lasting, locks);
-                let late = |_| Err(Error::ConnectionLost("no answer within half the renew time".to_owned()));
+                let late = |_| Err(Error::ConnectionLost("no answer in time for another try".to_owned()));
                 // A call that hangs must not delay the next tick.
-                let renewed = tokio::time::timeout(period, renewal).await.unwrap_or_else(late);
+                let renewed = tokio::time::timeout(period.min(age), renewal).await.unwrap_or_else(late);
                 if !matches!(renewed, Err(Error::ConnectionLost(_) | Error::OutcomeUnknown(_))) {
                     pending = None;
                 }

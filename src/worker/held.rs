@@ -1,10 +1,11 @@
 //! A job that this worker has fetched and not finished.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::clock::now_ms;
+use crate::mutex::Mutex;
 use crate::protocol::JobRecord;
 use crate::scripts::fetch::Started;
 use crate::scripts::finish::GivenBack;
@@ -57,6 +58,21 @@ pub struct HeldJob {
     pub discarded: AtomicBool,
     /// Its handler has limited the queue, and the reply that tells for how long has not come yet.
     pub limiting: AtomicBool,
+    /// The batch that it keeps from ending.
+    batch: Mutex<Option<Arc<Batch>>>,
+}
+
+/// The jobs that a handler got together, and that have no outcome on its way to Redis yet.
+struct Batch {
+    left: AtomicUsize,
+}
+
+/// Note that a handler gets these jobs together.
+pub fn begin_batch(jobs: &[Arc<HeldJob>]) {
+    let batch = Arc::new(Batch { left: AtomicUsize::new(jobs.len()) });
+    for job in jobs {
+        *job.batch.lock() = Some(batch.clone());
+    }
 }
 
 impl HeldJob {
@@ -87,6 +103,7 @@ impl HeldJob {
             overdue: AtomicBool::new(false),
             discarded: AtomicBool::new(false),
             limiting: AtomicBool::new(false),
+            batch: Mutex::default(),
         }
     }
 
@@ -190,6 +207,12 @@ impl HeldJob {
 
     pub fn is_settled(&self) -> bool {
         self.lease.is_settled()
+    }
+
+    /// The handler is done with this job, and its outcome goes to Redis. True if that ends its batch.
+    pub fn leave_batch(&self) -> bool {
+        let batch = self.batch.lock().take();
+        batch.is_some_and(|batch| batch.left.fetch_sub(1, Ordering::AcqRel) == 1)
     }
 
     /// Mark that the job has its outcome. True for the first caller only.

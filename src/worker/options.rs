@@ -106,6 +106,9 @@ pub struct WorkerOptions {
     pub lock_durations: Arc<HashMap<String, Duration>>,
     #[serde(deserialize_with = "ms")]
     pub lock_renew_time: Duration,
+    /// The time between two looks for locks that are due.
+    #[serde(deserialize_with = "ms")]
+    pub heartbeat_interval: Duration,
     #[serde(deserialize_with = "ms")]
     pub stalled_interval: Duration,
     pub max_stalled_count: i64,

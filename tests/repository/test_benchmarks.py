@@ -163,18 +163,13 @@ def test_the_page_ends_with_one_table_of_goals(tmp_path: Path) -> None:
     assert "| another | ours: at least 2x peer | 2.50x | yes |" in goals
 
 
-def test_a_single_call_is_compared_by_its_ratio_to_a_reference_call_not_by_seconds() -> None:
-    """On a machine with a third of the speed no call counts as slower.
-
-    A call that got slower is noticed on any machine.
-    """
-    before = {"add": 1.5, "get_job": 1.2}
-    slow_machine = {"add": calls.Call(450e-6, 300e-6), "get_job": calls.Call(360e-6, 300e-6)}
-    assert calls.slower(slow_machine, before) == []
-    one_got_slow = {"add": calls.Call(350e-6, 100e-6), "get_job": calls.Call(120e-6, 100e-6), "new": calls.Call(1, 1)}
-    assert calls.slower(one_got_slow, before) == ["add"]
-    _, add, get_job, new = calls.changes(one_got_slow, before)
-    assert (add[-2:], get_job[-2:], new[-2:]) == (["+133%", "SLOWER"], ["+0%", ""], ["-", ""])
+def test_two_builds_are_compared_round_by_round() -> None:
+    """A machine that was slow in one round slows both."""
+    ours = [{"add": 2.0, "get": 1.1}, {"add": 4.0, "get": 1.3}, {"add": 1.0, "get": 1.2}]
+    theirs = [{"add": 2.0, "get": 1.0}, {"add": 4.0, "get": 1.0}, {"add": 1.0, "get": 1.0}]
+    rows, slower = calls.compared(ours, theirs)
+    assert [row[3:] for row in rows[1:]] == [["1.00", ""], ["1.20", "SLOWER"]]
+    assert slower == ["get"]
 
 
 def test_the_remaining_time_is_the_time_of_the_remaining_turns() -> None:

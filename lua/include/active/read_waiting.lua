@@ -9,6 +9,7 @@ local function read_waiting(P, wanted)
   local byte = string.byte
   local listed
   repeat
+    ids = {}
     if wanted == 1 then
       listed = { call('LINDEX', list_key, '-1') or nil } -- costs a third of LRANGE
     else

@@ -1,3 +1,6 @@
+-- For so many ms a route that retires, or whose keys go, has had no event.
+local IDLE = 600000
+
 -- Whether a route has unfinished jobs, a parent that waits for its children or a scheduler, or is paused or limited,
 -- which nobody else would know; nil if its keys cannot be read.
 local function is_in_use(R)

@@ -79,11 +79,6 @@ class CoreWorker:
         """
     def fileno(self) -> int:
         """Return a descriptor that is readable while jobs can be taken or the end is reached (for asyncio)."""
-    def end_batch(self) -> None:
-        """Free the slot of a batch: its handler has returned, and its outcomes follow.
-
-        Call it once for each batch that was taken.
-        """
     def rearm(self) -> None:
         """Clear the descriptor; call before draining with ``take(n, 0)``."""
     def complete(self, record: JobRecord, value: bytes, details: object = None) -> None:
@@ -178,5 +173,10 @@ class CoreWorker:
         Each is the counts per range, and the sum in seconds.
         """
     @staticmethod
-    def histogram_limits() -> list[int]:
-        """Return the upper limits (inclusive) of the ranges of `histograms` in ms; the last range has none."""
+    def histogram_limits() -> list[float]:
+        """Return the upper limits (inclusive) of the ranges of `histograms` in s; the last range has none."""
+    def script_histograms(self) -> dict[str, tuple[list[int], float]]:
+        """Return the same of its calls of scripts, by their names: from the wish to call to the reply."""
+    @staticmethod
+    def script_histogram_limits() -> list[float]:
+        """Return the upper limits of the ranges of `script_histograms`; see `histogram_limits`."""

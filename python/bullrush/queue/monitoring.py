@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from bullrush._core.reads import Connection
 
 _LABEL: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+#: Labels of the metrics themselves.
+_OURS: Final = frozenset(["queue", "state", "reason", "route", "problem", "script", "le"])
 _ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
@@ -189,7 +191,7 @@ def prometheus_labels(queue: str, labels: Mapping[str, object] | None) -> tuple[
         InvalidOptionError: a label has a name that Prometheus does not allow.
     """
     for name in labels or {}:
-        if not _LABEL.fullmatch(name) or name in {"queue", "state", "reason", "route", "le"}:
+        if not _LABEL.fullmatch(name) or name in _OURS:
             raise InvalidOptionError(f"{name!r} cannot be the name of a Prometheus label here")
     further = "".join(f', {name}="{escaped_label(value)}"' for name, value in (labels or {}).items())
     return f'queue="{escaped_label(queue)}"', further

@@ -1,6 +1,7 @@
 """Workers: they take jobs, run handlers and report the results."""
 
 from bullrush.worker.monitoring.health import WorkerHealth
+from bullrush.worker.monitoring.scripts import ScriptTimes
 from bullrush.worker.options import BatchHandler, Handler, LimiterOptions, MetricsOptions, WorkerOptions
 from bullrush.worker.routes import HandlerSource, Route
 from bullrush.worker.running.run import RunStats
@@ -14,6 +15,7 @@ __all__ = [
     "MetricsOptions",
     "Route",
     "RunStats",
+    "ScriptTimes",
     "Worker",
     "WorkerHealth",
     "WorkerOptions",

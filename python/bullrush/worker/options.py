@@ -167,6 +167,19 @@ class WorkerOptions(HandleOptions, TracedOptions, Routing, total=False):
             doc="the age at which a lock is renewed; half of ``lock_duration``.",
         ),
     ]
+    heartbeat_interval: Annotated[
+        Duration | None,
+        Option(
+            checks.positive_milliseconds,
+            shown="half of `lock_renew_time`",
+            bullmq=None,
+            doc=(
+                "the time between two looks for locks that are older than half of ``lock_renew_time``, which are "
+                "renewed then; half of ``lock_renew_time``. At most three quarters of ``lock_duration``, less half of "
+                "``lock_renew_time``: a lock is renewed before it ends."
+            ),
+        ),
+    ]
     stalled_interval: Annotated[
         Duration,
         Option(
@@ -392,10 +405,12 @@ def core_options(
         "routes_only": settings.routes_only,
         "scan_depth": settings.scan_depth if settings.claim == "scan" else None,
     }
+    renew_time = _renew_time(settings)
     made = {
         # A prefetched job needs a call when it starts, and handler processes make no calls of the worker.
         "prefetch": 0 if settings.isolation == "process" else settings.prefetch,
-        "lock_renew_time": settings.lock_renew_time or max(1, settings.lock_duration // 2),
+        "lock_renew_time": renew_time,
+        "heartbeat_interval": settings.heartbeat_interval or max(1, renew_time // 2),
         "lock_durations": {**(lock_durations or {}), **(settings.lock_durations or {})},
         # As in BullMQ, 0 is no limit.
         "max_started_attempts": settings.max_started_attempts or None,
@@ -405,6 +420,16 @@ def core_options(
         "needed_rights": read_roles()["worker"].needed,
     }
     return encode({name: made[name] if name in made else getattr(settings, name) for name in WORKER_OPTIONS}, "options")
+
+
+def _renew_time(settings: Settings) -> int:
+    renew_time: int | None = settings.lock_renew_time
+    return renew_time or max(1, settings.lock_duration // 2)
+
+
+def _longest_interval(settings: Settings) -> int:
+    longest: int = settings.lock_duration * 3 // 4 - _renew_time(settings) // 2
+    return longest
 
 
 def with_defaults(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
@@ -445,6 +470,11 @@ def checked_worker_options(options: Mapping[str, object]) -> Settings:
     if settings.routes_only and not (settings.profile and settings.profile.self_routes()):
         raise InvalidOptionError(
             "routes_only=True needs a profile that has something, such as profile={'capabilities': ['gpu']}"
+        )
+    if settings.heartbeat_interval is not None and settings.heartbeat_interval > (most := _longest_interval(settings)):
+        raise InvalidOptionError(
+            f"heartbeat_interval must be at most {max(most, 0)} ms with this lock_duration and lock_renew_time, "
+            f"not {settings.heartbeat_interval}: locks would end before they are renewed"
         )
     if settings.claim == "scan" and (settings.profile is None or settings.routes_only):
         raise InvalidOptionError(

@@ -112,8 +112,6 @@ class Processor(Generic[JobT]):
                 values = self._function([job for _, job in batch])
         except BaseException as error:
             values = [error] * len(batch)
-        finally:
-            self._core.end_batch()
         end = None
         for record, job, failed in self._complete_batch(batch, values):
             end = self._fail(record, job, failed) or end
@@ -133,8 +131,6 @@ class Processor(Generic[JobT]):
             values = [error] * len(batch)
         except BaseException as error:
             values = [error] * len(batch)
-        finally:
-            self._core.end_batch()
         end = None
         for record, job, failed in self._complete_batch(batch, values):
             end = await run_async(self._hand_in_failure(record, job, failed)) or end

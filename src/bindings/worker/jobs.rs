@@ -80,11 +80,6 @@ impl CoreWorker {
         wakeup.map(|wakeup| wakeup.fileno()).map_err(|error| PyOSError::new_err(error.to_string()))
     }
 
-    fn end_batch(&self) -> PyResult<()> {
-        self.shared()?.end_batch();
-        Ok(())
-    }
-
     fn rearm(&self) -> PyResult<()> {
         let wakeup = self.shared()?.ready_queue.wakeup();
         wakeup.map(|wakeup| wakeup.clear()).map_err(|error| PyOSError::new_err(error.to_string()))

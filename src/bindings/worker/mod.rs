@@ -21,9 +21,10 @@ use super::options;
 use super::runtime::{Core, OwnedByProcess};
 use bullrush::connection::{BlockingLink, Endpoint};
 use bullrush::heartbeat::WorkerLoop;
+use bullrush::histogram::{self, Limits};
 use bullrush::timers::held_locks::Loss;
 use bullrush::worker::options::{RunLimits, Until, WorkerOptions};
-use bullrush::worker::state::{Histogram, WorkerState, LIMITS_MS};
+use bullrush::worker::state::WorkerState;
 
 /// How often a waiting thread looks for signals.
 const SIGNAL_CHECK: Duration = Duration::from_millis(200);
@@ -61,10 +62,16 @@ impl CoreWorker {
         Ok(Self { owned: OwnedByProcess::new(Arc::new(state)), endpoint, started: AtomicBool::new(false) })
     }
 
-    /// The upper limits of the ranges of `histograms`, in ms.
+    /// The upper limits of the ranges of `histograms`, in seconds.
     #[staticmethod]
-    fn histogram_limits() -> Vec<u64> {
-        LIMITS_MS.to_vec()
+    fn histogram_limits() -> Vec<f64> {
+        seconds(histogram::OF_JOBS)
+    }
+
+    /// The same of `script_histograms`.
+    #[staticmethod]
+    fn script_histogram_limits() -> Vec<f64> {
+        seconds(histogram::OF_CALLS)
     }
 
     #[pyo3(signature = (*, until, max_jobs, max_seconds, horizon))]
@@ -92,7 +99,7 @@ impl CoreWorker {
         let limits = RunLimits { until, max_jobs, max_time, horizon_ms: horizon };
         let core = Core::current();
         let _runtime = core.enter();
-        let link = core.pool.command(&self.endpoint);
+        let link = core.pool.command(&self.endpoint).timed(shared.stats.scripts.clone());
         let name = client_name(&shared.keys, shared.options.worker_name.as_deref());
         let blocking = BlockingLink::new(self.endpoint.clone(), Some(name));
         let subscriber = core.pool.subscriber(&self.endpoint);
@@ -163,10 +170,18 @@ impl CoreWorker {
 
     fn histograms(&self) -> PyResult<HashMap<&'static str, (Vec<u64>, f64)>> {
         let stats = &self.shared()?.stats;
-        let read = |histogram: &Histogram| {
-            let (counts, total) = histogram.read();
-            (counts, total.as_secs_f64())
-        };
-        Ok(HashMap::from([("duration", read(&stats.durations)), ("wait", read(&stats.waits))]))
+        Ok(HashMap::from([("duration", in_seconds(stats.durations.read())), ("wait", in_seconds(stats.waits.read()))]))
     }
+
+    fn script_histograms(&self) -> PyResult<BTreeMap<&'static str, (Vec<u64>, f64)>> {
+        Ok(self.shared()?.stats.scripts.read().into_iter().map(|(name, read)| (name, in_seconds(read))).collect())
+    }
+}
+
+fn in_seconds((counts, total): (Vec<u64>, Duration)) -> (Vec<u64>, f64) {
+    (counts, total.as_secs_f64())
+}
+
+fn seconds(limits: Limits) -> Vec<f64> {
+    limits.iter().map(|us| Duration::from_micros(*us).as_secs_f64()).collect()
 }

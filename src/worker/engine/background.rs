@@ -58,6 +58,7 @@ pub fn start_lane(
             lock_duration: options.lock_duration,
             shortest: options.lock_durations.values().min().copied(),
             renew_time: options.lock_renew_time,
+            interval: options.heartbeat_interval,
             heartbeats: state.heartbeats.clone(),
             renewals: state.stats.renewals.clone(),
         };

@@ -16,7 +16,16 @@ impl Engine {
     /// Take the outcomes of the next call; none if there are too few.
     pub(super) fn take_outcomes(&mut self) -> Vec<Outcome> {
         let fewest = self.fewest_to_send();
-        self.state.outcomes.take(fewest, limits::JOBS, limits::OUTCOME_BYTES)
+        let outcomes = self.state.outcomes.take(fewest, limits::JOBS, limits::OUTCOME_BYTES);
+        self.leave_batches(&outcomes);
+        outcomes
+    }
+
+    /// The slots of batches whose last outcomes these are become free. The handler of a job that is overdue still runs.
+    fn leave_batches(&self, outcomes: &[Outcome]) {
+        for job in outcomes.iter().map(Outcome::job).filter(|job| !job.overdue.load(Ordering::Acquire)) {
+            self.state.leave_batch(job);
+        }
     }
 
     /// How many outcomes are worth a call now. With quick handlers and no claims ahead, the next outcomes will come
@@ -122,6 +131,7 @@ impl Engine {
         if self.finishing.in_flight.coming() == 0 {
             let returning = self.state.outcomes.take_returning();
             if !returning.is_empty() {
+                self.leave_batches(&returning);
                 self.end.owe_wake_up();
                 self.send_without_fetch(returning);
             }

@@ -33,7 +33,7 @@ impl Engine {
         }
         let concurrency = state.concurrency.load(Ordering::Relaxed);
         let taken = match state.options.has_batches() {
-            true => taken.max(state.in_batches() + state.ready_queue.count() + coming),
+            true => taken.max(state.in_batches(self.finishing.in_flight.batches_coming(state.options.batch_size))),
             false => taken,
         };
         room.slots = concurrency.saturating_sub(taken);
@@ -47,18 +47,5 @@ impl Engine {
         let fetched = self.fetching.count + coming as u64;
         room.count = room.count.min(self.end.allows(fetched));
         room
-    }
-
-    /// Give back the jobs that came for the slot of a batch which began without them: they would wait for its end.
-    pub(super) fn return_late_for_batches(&self) {
-        let state = &self.state;
-        let taken = state.in_batches();
-        if taken > 0 {
-            let places = state.concurrency.load(Ordering::Relaxed).saturating_sub(taken);
-            let late = state.ready_queue.withdraw_beyond(places);
-            if !late.is_empty() {
-                state.give_back(late); // it wakes this loop
-            }
-        }
     }
 }

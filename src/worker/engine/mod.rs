@@ -167,7 +167,6 @@ impl Engine {
             self.look_where_hinted();
             self.look_for_late_jobs();
             self.renew_wait();
-            self.return_late_for_batches();
             let room = self.room(0).count;
             self.check_markers(room > 0).await;
             self.heed_pause().await;

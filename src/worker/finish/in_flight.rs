@@ -1,6 +1,7 @@
 //! The finish calls in flight. While Redis works on one call, the next one is made, so that neither waits for the
 //! other.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -18,7 +19,8 @@ const MOST: usize = 2;
 pub struct InFlight {
     calls: FuturesOrdered<BoxFuture<'static, CompletedCall>>,
     leaving: usize,
-    coming: usize,
+    /// How many jobs each call fetches at most, in their order.
+    coming: VecDeque<usize>,
 }
 
 /// A call that is complete, and the fetch that went with it.
@@ -43,7 +45,12 @@ impl InFlight {
 
     /// How many jobs these calls fetch at most.
     pub fn coming(&self) -> usize {
-        self.coming
+        self.coming.iter().sum()
+    }
+
+    /// How many batches of this size these calls fetch at most: the jobs of each may begin before the next ones come.
+    pub fn batches_coming(&self, size: usize) -> usize {
+        self.coming.iter().map(|count| count.div_ceil(size)).sum()
     }
 
     /// How many outcomes are worth a call now: one if no call is in flight, a good batch if there is one.
@@ -66,7 +73,7 @@ impl InFlight {
     ) {
         let leaving = outcomes.len();
         self.leaving += leaving;
-        self.coming += fetch.as_ref().map_or(0, |fetch| fetch.room.count);
+        self.coming.push_back(fetch.as_ref().map_or(0, |fetch| fetch.room.count));
         self.calls.push_back(Box::pin(async move {
             let round_trip = finisher.settle(outcomes, fetch.as_ref(), leaves_slots).await;
             CompletedCall { lane: finisher.lane.position, leaving, round_trip, fetch }
@@ -77,7 +84,7 @@ impl InFlight {
     pub async fn next(&mut self) -> Option<CompletedCall> {
         let completed = self.calls.next().await?;
         self.leaving -= completed.leaving;
-        self.coming -= completed.fetch.as_ref().map_or(0, |fetch| fetch.room.count);
+        self.coming.pop_front();
         Some(completed)
     }
 }

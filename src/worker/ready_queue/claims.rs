@@ -33,19 +33,6 @@ impl ReadyQueue {
         self.state.lock().jobs.len()
     }
 
-    /// Remove the jobs for which there is no place: all but the first `places` and those that were claimed ahead.
-    pub fn withdraw_beyond(&self, places: usize) -> Vec<Arc<HeldJob>> {
-        let mut state = self.state.lock();
-        let mut left = places;
-        let (kept, withdrawn): (VecDeque<_>, _) = std::mem::take(&mut state.jobs).into_iter().partition(|job| {
-            let has_place = left > 0;
-            left = left.saturating_sub(usize::from(!job.is_ahead()));
-            has_place || job.is_ahead()
-        });
-        state.jobs = kept;
-        withdrawn.into()
-    }
-
     /// Take the jobs that were claimed ahead, started at least this long ago, and have no outcome. Each is taken once.
     pub fn take_started(&self, age: Duration) -> Vec<Arc<HeldJob>> {
         let mut state = self.state.lock();

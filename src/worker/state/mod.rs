@@ -2,7 +2,6 @@
 
 mod closing;
 mod deadlines;
-mod histogram;
 mod outcome_queue;
 mod stats;
 mod submit;
@@ -31,7 +30,6 @@ use crate::timers::held_locks::Loss;
 use crate::timers::proof_of_life;
 
 pub use self::closing::Closing;
-pub use self::histogram::{Histogram, LIMITS_MS};
 
 pub struct WorkerState {
     pub options: WorkerOptions,
@@ -149,7 +147,7 @@ impl WorkerState {
         if self.is_held_up() || self.lifecycle.closing() != Closing::No {
             return 0;
         }
-        let taken = self.stats.in_hand.load(Ordering::Relaxed).max(self.in_batches());
+        let taken = self.stats.in_hand.load(Ordering::Relaxed).max(self.in_batches(0));
         self.concurrency.load(Ordering::Relaxed).saturating_sub(taken)
     }
 

@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
 
-use super::histogram::Histogram;
+use crate::connection::CallTimes;
 use crate::heartbeat::Moment;
+use crate::histogram::Histogram;
 use crate::timers::held_locks::Loss;
 use crate::timers::lock_extender::Renewals;
 use crate::timers::route_keeper::Unmatched;
@@ -35,7 +36,7 @@ pub struct Stats {
     pub isolated: AtomicBool,
     /// Handlers that still run although their job has timed out.
     pub overdue: AtomicUsize,
-    /// Batches that were taken and whose handlers have not returned.
+    /// Batches that were taken and whose outcomes are not all on their way to Redis.
     pub batches: AtomicUsize,
     /// Locks that were lost, by [`Loss`].
     lost: [AtomicU64; Loss::ALL.len()],
@@ -46,6 +47,8 @@ pub struct Stats {
     pub durations: Histogram,
     /// From the moment a job was due to its first start.
     pub waits: Histogram,
+    /// How long its calls of scripts took.
+    pub scripts: Arc<CallTimes>,
 }
 
 impl Stats {

@@ -85,10 +85,13 @@ impl WorkerState {
         self.resubmit(Outcome::Failed { job: job.clone(), failure });
     }
 
-    /// The handler of a job that has timed out is done.
+    /// The handler of a job that was settled meanwhile, as by its timeout or by the loss of its lock, is done.
     fn handler_returned(&self, job: &HeldJob) {
-        if job.overdue.swap(false, Ordering::AcqRel) {
+        let was_overdue = job.overdue.swap(false, Ordering::AcqRel);
+        if was_overdue {
             self.stats.overdue.fetch_sub(1, Ordering::Relaxed);
+        }
+        if self.leave_batch(job) || was_overdue {
             self.wake.notify_one();
         }
     }

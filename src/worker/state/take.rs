@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::WorkerState;
-use crate::worker::held::HeldJob;
+use crate::worker::held::{begin_batch, HeldJob};
 use crate::worker::lanes::Lane;
 use crate::worker::ready_queue::Taken;
 
@@ -59,29 +59,34 @@ impl WorkerState {
         }
     }
 
-    /// A batch has a slot to itself, full or not, until [`WorkerState::end_batch`].
+    /// A batch has a slot to itself, full or not, until all its outcomes are on their way to Redis: the call that takes
+    /// the last one fetches the next batch.
     fn counted(&self, taken: Taken) -> Taken {
-        if self.options.has_batches() && matches!(taken, Taken::Jobs(_)) {
+        if let (true, Taken::Jobs(jobs)) = (self.options.has_batches(), &taken) {
+            begin_batch(jobs);
             self.stats.batches.fetch_add(1, Ordering::Relaxed);
             self.wake.notify_one();
         }
         taken
     }
 
-    /// The handler of a batch has returned: its slot is free, so that the call with its outcomes fetches the next ones.
-    /// Called once for each batch that was taken.
-    pub fn end_batch(&self) {
-        if self.options.has_batches() {
-            // A task that is cancelled while it hands in its failures is counted twice: below 0 no job would be fetched.
-            let ended = |batches: usize| batches.checked_sub(1);
-            let _ = self.stats.batches.fetch_update(Ordering::Relaxed, Ordering::Relaxed, ended);
-            self.wake.notify_one();
+    /// How many jobs the slots are for that have a batch, or get one, if so many batches come; 0 without batches. Jobs
+    /// that no handler has taken are a batch soon, full or not: what came to fill it would wait for its end.
+    pub fn in_batches(&self, coming: usize) -> usize {
+        if !self.options.has_batches() {
+            return 0;
         }
+        let size = self.options.batch_size;
+        (self.stats.batches.load(Ordering::Relaxed) + self.ready_queue.count().div_ceil(size) + coming) * size
     }
 
-    /// How many jobs the slots of running batches are for.
-    pub fn in_batches(&self) -> usize {
-        self.stats.batches.load(Ordering::Relaxed) * self.options.batch_size
+    /// A job leaves its batch. True if a slot is free now.
+    pub fn leave_batch(&self, job: &HeldJob) -> bool {
+        let ended = job.leave_batch();
+        if ended {
+            self.stats.batches.fetch_sub(1, Ordering::Relaxed);
+        }
+        ended
     }
 
     /// Keep the jobs that may start. Jobs whose lock has expired go back: this process was suspended, and another

@@ -138,6 +138,13 @@ def test_a_wake_up_marker_of_an_old_version_is_dropped(pair):
     assert pair.fetch("t:0") == "1"
 
 
+def test_prioritized_jobs_behind_a_wake_up_marker_of_an_old_version_are_fetched_one_by_one(pair):
+    for _ in range(3):
+        pair.add("work", {}, priority=3)
+    pair.command("RPUSH", "{P}wait", "0:0")
+    assert [pair.fetch(f"t:{n}") for n in range(4)] == ["1", "2", "3", None]
+
+
 def test_many_fetched_at_once_are_many_fetched_singly(pair):
     for n in range(5):
         pair.add("work", {"n": n}, priority=n % 2)

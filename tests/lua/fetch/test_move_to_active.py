@@ -184,6 +184,23 @@ def test_markers_of_old_versions_are_dropped(add, fetch, client, queue, dump):
     assert "wait" not in dump(queue)
 
 
+@pytest.mark.parametrize("markers", [["0:0"], ["0:1700000000000", "0:0"], ["0:0"] * 5], ids=len)
+@pytest.mark.parametrize("waiting", [0, 1, 3])
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_a_marker_of_an_old_version_takes_the_place_of_no_job(add, fetch, client, queue, dump, markers, waiting, count):
+    """BullMQ 4 sets it beside prioritized jobs: each of them is taken once, and none leaves its set without that."""
+    add(queue, *"abcde", priority=3)
+    if waiting:
+        add(queue, *"fgh"[:waiting])
+    client.rpush(f"bull:{queue}:wait", *markers)
+    order = [*"678"[:waiting], *"12345"]
+    taken = list(fetch(queue, count).jobs)
+    assert taken == order[:count]
+    assert dump(queue)["active"] == taken[::-1]
+    left = [*dump(queue).get("wait", [])[::-1], *client.zrange(f"bull:{queue}:prioritized", 0, -1)]
+    assert left == order[count:]
+
+
 @pytest.mark.parametrize("worker", ["", "w"])
 @pytest.mark.parametrize("place", ["wait", "prioritized"])
 def test_an_id_without_a_hash_only_leaves_its_place(add, fetch, client, queue, dump, events, place, worker):

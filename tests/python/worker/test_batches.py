@@ -2,10 +2,12 @@
 
 import asyncio
 import threading
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from redis import Redis
 
 from bullrush import Job, Queue, Worker
 from tests.waiting import wait_until
@@ -60,9 +62,36 @@ def test_a_batch_that_was_not_full_is_followed_by_a_full_one(queue: Queue, worke
     queue.add("first")
     wait_until(lambda: batches.sizes == [1], "the only slot is busy")
     queue.add_bulk([{"name": "n"}] * 100)
+    wait_until(lambda: queue.get_active_count() == 1, "what was fetched before the slot was busy is back")
     batches.go_on()
     wait_until(lambda: queue.get_completed_count() == 101)
     assert batches.sizes[:2] == [1, 50] and sum(batches.sizes) == 101
+
+
+@pytest.mark.parametrize("slots", [1, 2])
+@pytest.mark.parametrize("options", [{}, {"prefetch": 0}], ids=str)
+@pytest.mark.parametrize("whose", ["worker", "queue"])
+def test_batches_start_as_many_jobs_as_a_rate_limit_allows(
+    queue: Queue, redis: Redis, worker: Make, options: dict[str, Any], slots: int, whose: str
+) -> None:
+    """Each job that is fetched starts: one that went back would count in the limit all the same."""
+    limit = {"max": 60, "duration": 600_000}
+    if whose == "queue":
+        queue.set_global_rate_limit(**limit)
+    else:
+        options = {**options, "limiter": limit}
+    queue.add_bulk([{"name": "n"}] * 200)
+    sizes: list[int] = []
+
+    def handle(jobs: list[Any]) -> list[None]:
+        sizes.append(len(jobs))
+        return [None] * len(jobs)
+
+    worker(batch_handler=handle, batch_size=10, concurrency=slots, autorun=True, **options)
+    wait_until(lambda: sum(sizes) == 60, "all that the limit allows have started")
+    wait_until(lambda: queue.get_completed_count() == 60)
+    events = Counter(fields["event"] for _, fields in redis.xrange(queue.to_key("events")))
+    assert (events["active"], events["waiting"]) == (60, 200)
 
 
 def test_each_slot_has_a_batch_of_its_own(queue: Queue, worker: Make, batches: Batches) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 from redis import Redis
 
-from bullrush import Job, Queue, Worker
+from bullrush import Job, Queue, RunStats, Worker
 from bullrush.errors import InvalidOptionError
 from bullrush.worker.monitoring.prometheus import merged_metrics, without_gauges
 from tests.waiting import wait_until
@@ -52,6 +54,24 @@ def test_durations_and_waiting_times_are_histograms(redis_url: str, queue: Queue
     assert value(text, "bullmq_stalled_checker_skipped_total") == value(text, "bullmq_scheduler_repaired_total") == 0
 
 
+def test_the_times_of_scripts_are_in_stats_and_metrics(
+    redis: Redis, worker: Callable[..., Worker], queue: Queue
+) -> None:
+    """A server that answers late shows in the script that it delayed."""
+    queue.add("n")
+    slow = worker(lambda job: redis.client_pause(300))
+    assert slow.stats() == RunStats(0, 0, 0, 0.0)
+    stats = slow.run(until="empty")
+    fetch, finish = stats.scripts["fetch/move_to_active"], stats.scripts["finish/move_to_finished"]
+    assert 0 < fetch.p50 < 200 < finish.p50 <= finish.p99 < 10_000
+    assert finish.calls == 1
+    assert dataclasses.replace(slow.stats(), seconds=stats.seconds) == stats
+    text = slow.export_prometheus_metrics()
+    name, script = "bullmq_script_duration_seconds", 'script="finish/move_to_finished"'
+    assert [value(text, f"{name}_bucket", f'{script}, le="{limit}"') for limit in ("0.1", "1", "10")] == [0, 1, 1]
+    assert 0.2 < value(text, f"{name}_sum", script) < 10
+
+
 def test_the_age_of_the_oldest_job_is_reported_on_request(queue: Queue, redis: Redis) -> None:
     name = "bullmq_oldest_due_job_age_seconds"
     assert name not in queue.export_prometheus_metrics()
@@ -77,9 +97,10 @@ def test_problems_are_reported_on_request(queue: Queue, redis_url: str) -> None:
     assert problems_of(Worker(queue.name, print, url="redis://127.0.0.1:1")) == {"stopped", "disconnected"}
 
 
-def test_a_label_of_ours_is_refused(queue: Queue) -> None:
-    with pytest.raises(InvalidOptionError, match="le"):
-        Worker(queue.name, print, url="redis://127.0.0.1:1").export_prometheus_metrics({"le": 1})
+@pytest.mark.parametrize("label", ["queue", "state", "reason", "route", "problem", "script", "le"])
+def test_a_label_of_ours_is_refused(queue: Queue, label: str) -> None:
+    with pytest.raises(InvalidOptionError, match=f"'{label}'"):
+        Worker(queue.name, print, url="redis://127.0.0.1:1").export_prometheus_metrics({label: 1})
 
 
 def test_pages_of_several_processes_are_added_up() -> None:

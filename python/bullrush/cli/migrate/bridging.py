@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from types import FrameType
 from typing import Final, TypeVar
 
+from bullrush.cli.terminal.ending import SIGNAL_WAIT
+
 T = TypeVar("T")
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
-#: Seconds of one wait of the main thread; see `bullrush.cli.worker.processes.steps`.
-_WAIT: Final = 0.2
 
 
 def until_signal(call: Callable[[], T], close: Callable[[], object]) -> T:
@@ -37,7 +37,7 @@ def until_signal(call: Callable[[], T], close: Callable[[], object]) -> T:
         for number in _SIGNALS:
             signal.signal(number, closing)
         try:
-            while not wait([running], _WAIT).done:  # a signal that another thread gets does not end a longer wait
+            while not wait([running], SIGNAL_WAIT).done:
                 pass
             return running.result()
         finally:

@@ -21,6 +21,9 @@ from bullrush.errors import (
     RedisVersionError,
 )
 
+#: Seconds of one wait of the main thread. The kernel may give a signal to another thread, as after SIGSTOP and SIGCONT.
+#: Its handler runs on the main thread, which no such signal wakes.
+SIGNAL_WAIT: Final = 0.2
 FAILED: Final = 1
 USAGE: Final = 2
 NO_REDIS: Final = 3

@@ -13,6 +13,7 @@ from bullrush.values.checks import Duration
 from bullrush.worker.base import WorkerBase
 from bullrush.worker.monitoring.health import Monitor, WorkerHealth
 from bullrush.worker.monitoring.prometheus import worker_page
+from bullrush.worker.running.run import RunStats
 
 
 class MonitorCalls(WorkerBase[JobT]):
@@ -36,6 +37,10 @@ class MonitorCalls(WorkerBase[JobT]):
         Redis: two round trips, in constant time; a second look after 250 ms if the worker seems stuck.
         """
         return await self._monitor.health(checks.milliseconds("stuck_after", stuck_after))
+
+    def stats(self) -> RunStats:
+        """Return what this run, or the last one, has done so far: jobs, and the times of its scripts. Asks nobody."""
+        return RunStats(0, 0, 0, 0.0) if self._run is None else self._run.stats()
 
     @operation
     async def export_prometheus_metrics(

@@ -74,15 +74,24 @@ def worker_page(
     lines += _titles(unmatched, "Jobs in routes without a worker, reported by one of the workers", "gauge")
     routes = run.core.unmatched_routes() if run else {}
     lines += [f'{unmatched}{{{given}, route="{escaped_label(name)}"}} {count}' for name, count in routes.items()]
-    limits = [*(f"{limit / 1000:g}" for limit in CoreWorker.histogram_limits()), "+Inf"]
+    limits = CoreWorker.histogram_limits()
     histograms = run.core.histograms() if run else {}
     for name, (key, text) in _HISTOGRAMS.items():
-        counts, total = histograms.get(key, ([0] * len(limits), 0.0))
-        lines += _titles(name, text, "histogram")
-        for limit, count in zip(limits, accumulate(counts), strict=True):
-            lines.append(f'{name}_bucket{{{given}, le="{limit}"}} {count}')
-        lines += [f"{name}_sum{{{given}}} {total:g}", f"{name}_count{{{given}}} {sum(counts)}"]
+        counts, total = histograms.get(key, ([0] * (len(limits) + 1), 0.0))
+        lines += [*_titles(name, text, "histogram"), *_histogram(name, given, limits, counts, total)]
+    script = "bullmq_script_duration_seconds"
+    lines += _titles(script, "Time from the wish to call a script to its reply", "histogram")
+    limits = CoreWorker.script_histogram_limits()
+    for name, (counts, total) in (run.core.script_histograms() if run else {}).items():
+        lines += _histogram(script, f'{given}, script="{name}"', limits, counts, total)
     return "\n".join(lines)
+
+
+def _histogram(name: str, labels: str, limits: list[float], counts: list[int], total: float) -> Iterator[str]:
+    for limit, count in zip([*(f"{limit:g}" for limit in limits), "+Inf"], accumulate(counts), strict=True):
+        yield f'{name}_bucket{{{labels}, le="{limit}"}} {count}'
+    yield f"{name}_sum{{{labels}}} {total:g}"
+    yield f"{name}_count{{{labels}}} {sum(counts)}"
 
 
 def _titles(name: str, text: str, kind: str) -> tuple[str, str]:

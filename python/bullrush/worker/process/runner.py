@@ -400,7 +400,6 @@ class ProcessRunner(ThreadRunner):
         with contextlib.suppress(ClosedError):
             # A job may be on its way to this slot. Slots that are free have taken theirs.
             if late := self._core.take(self._batch_size, 0):
-                self._core.end_batch()
                 give_back(self._core, late)
 
     def _process_safely(self, records: list[JobRecord]) -> BaseException | None:

@@ -176,7 +176,6 @@ class LoopRunner:
         try:
             end = task.result()
         except asyncio.CancelledError:  # before the task started
-            self._core.end_batch()
             give_back(self._core, records)
         except BaseException as error:
             give_back(self._core, records)

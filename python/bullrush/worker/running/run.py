@@ -7,13 +7,14 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from bullrush._core import take_notes
 from bullrush.base.at_exit import close_at_exit, forget_at_exit
 from bullrush.base.listeners import Listeners
+from bullrush.worker.monitoring.scripts import ScriptTimes, script_times
 from bullrush.worker.running.runner import Runner
 
 if TYPE_CHECKING:
@@ -38,12 +39,14 @@ class RunStats:
         failed: how many jobs failed for good.
         retried: how many attempts failed and are retried.
         seconds: how long the run took.
+        scripts: its calls of Redis scripts, by their names, such as ``finish/move_to_finished``.
     """
 
     completed: int
     failed: int
     retried: int
     seconds: float
+    scripts: Mapping[str, ScriptTimes] = field(default_factory=dict, repr=False)
 
 
 class WorkerRun:
@@ -229,8 +232,8 @@ class WorkerRun:
 
     def stats(self) -> RunStats:
         """Return what the run has done so far."""
-        counts = self.core.stats()
-        return RunStats(counts["completed"], counts["failed"], counts["retried"], time.monotonic() - self._began)
+        counts, seconds = self.core.stats(), time.monotonic() - self._began
+        return RunStats(counts["completed"], counts["failed"], counts["retried"], seconds, script_times(self.core))
 
     def _close_at_exit(self) -> None:
         """Close a run that is still open at the end of the program. A forked child has no threads to end."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from queue import Empty, SimpleQueue
-from typing import Final, Generic, TypeVar
+from typing import Generic, TypeVar
+
+from bullrush.cli.terminal.ending import SIGNAL_WAIT
 
 StepT = TypeVar("StepT")
-
-#: Seconds of one wait of the main thread. The kernel may give a signal to another thread, as after SIGSTOP and SIGCONT.
-#: Its handler runs on the main thread, which no such signal wakes.
-_WAIT: Final = 0.2
 
 
 class Steps(Generic[StepT]):
@@ -26,6 +24,6 @@ class Steps(Generic[StepT]):
         """Return the next one; wait for it, and run signal handlers meanwhile."""
         while True:
             try:
-                return self._queue.get(timeout=_WAIT)
+                return self._queue.get(timeout=SIGNAL_WAIT)
             except Empty:
                 continue
