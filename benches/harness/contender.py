@@ -66,7 +66,7 @@ RATE = Figure("rate", "jobs/s", rising=True)
 SERVER_US = Figure("server_us", "server us/job", digits=1)
 
 
-#: Each costs the server about 2 us beside its own work; an empty script takes 2.5 us (Redis 7.0.15).
+#: See `benches.harness.script_calls`.
 CALLS = Figure("calls", "commands in scripts per job", digits=1)
 
 
