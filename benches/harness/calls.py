@@ -1,6 +1,6 @@
 """Times single calls: public ones, also beside those of another build, and those of the core.
 
-The same build takes half as long again on another day, so builds are compared in one run, in which they alternate.
+Machines are faster on one day than on another, so builds are compared in one run, in which they alternate.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from benches.harness.peer import ROOT
 from benches.harness.report import aligned
 
 _FOLDER = ROOT / "benches" / "micro"
-#: From this ratio on a call is slower. Two runs of one build differ by up to 5 %.
+#: Above this ratio a call counts as slower.
 BOUND = 1.1
 
 #: The seconds of each call without disturbance: the shortest of many.
@@ -61,8 +61,8 @@ def compare_calls(other: Path, rounds: int) -> bool:
         # Who comes second may find a warmer machine.
         for python, found in ((sys.executable, ours), (str(other), theirs))[:: 1 if turn % 2 else -1]:
             found.append(_run(python))
-    if ours[0][1] == theirs[0][1]:
-        raise CallsError(f"both are the build in {ours[0][1]}")
+        if ours[0][1] == theirs[0][1]:
+            raise CallsError(f"both are the build in {ours[0][1]}")
     rows, slower = compared([times for times, _ in ours], [times for times, _ in theirs])
     print(
         f"Single calls of two builds: medians of {rounds} rounds by turns; the other one is {theirs[0][1]}",

@@ -207,9 +207,10 @@ pub(super) async fn eval_unjudged<T>(
 
 /// As [`eval`]; returns the reply as it is, but for the number.
 pub(super) async fn run(link: &Link, call: &Call, retry: Retry) -> Result<Value> {
+    let Some(times) = link.times() else { return load_and_run(link, call, retry).await };
     let began = Instant::now();
     let reply = load_and_run(link, call, retry).await;
-    if let (Some(times), Ok(_)) = (link.times(), &reply) {
+    if reply.is_ok() {
         times.note(call.script.name, began.elapsed());
     }
     reply

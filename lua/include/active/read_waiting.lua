@@ -9,7 +9,6 @@ local function read_waiting(P, wanted)
   local byte = string.byte
   local listed
   repeat
-    ids = {}
     if wanted == 1 then
       listed = { call('LINDEX', list_key, '-1') or nil } -- costs a third of LRANGE
     else
@@ -24,6 +23,9 @@ local function read_waiting(P, wanted)
         markers = true
       end
       ids[waiting - i + 1] = id
+    end
+    if markers then
+      ids = {} -- the next look may find fewer
     end
   until not markers
   if waiting < wanted then

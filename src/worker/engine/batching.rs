@@ -23,6 +23,9 @@ impl Engine {
 
     /// The slots of batches whose last outcomes these are become free. The handler of a job that is overdue still runs.
     fn leave_batches(&self, outcomes: &[Outcome]) {
+        if !self.state.options.has_batches() {
+            return;
+        }
         for job in outcomes.iter().map(Outcome::job).filter(|job| !job.overdue.load(Ordering::Acquire)) {
             self.state.leave_batch(job);
         }
