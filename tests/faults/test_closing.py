@@ -42,7 +42,7 @@ def run(ledger, server, gate) -> Iterator[Callable[..., Running]]:
     started: list[Running] = []
 
     def start(**options) -> Running:
-        started.append(Running(Worker("work", Handlers(ledger), url=server.url, **options)))
+        started.append(Running(Worker("work", Handlers(ledger), **{"url": server.url, **options})))
         return started[-1]
 
     yield start
@@ -140,6 +140,38 @@ def test_jobs_that_take_too_long_are_left_to_the_stalled_check(queue, own_redis,
     wait_until(lambda: len(ledger.ended) == 4, "all handlers have returned")
     assert [queue.get_job(job_id).stalled_counter for job_id in ids] == [1, 1]
     ledger.check(own_redis, "work", duplicates=2)
+
+
+@pytest.mark.parametrize("prefetch", [5, 200], ids=["a_few", "hundreds"])
+def test_without_time_for_handlers_only_their_jobs_are_left(queue, own_redis, run, gate, ledger, prefetch):
+    ids = gated(queue, gate, 1 + prefetch)
+    running = run(prefetch=prefetch)
+    wait_until(lambda: own_redis.llen("bull:work:active") == 1 + prefetch, "all are fetched")
+    wait_until(lambda: ledger.begun == ids[:1], "one runs")
+    running.close(timeout=0)
+    assert own_redis.lrange("bull:work:active", 0, -1) == ids[:1]
+    assert own_redis.lrange("bull:work:wait", 0, -1)[::-1] == ids[1:]
+
+
+@pytest.mark.parametrize("timeout", [0, 20])
+def test_jobs_of_a_fetch_whose_reply_comes_after_the_deadline_go_back(queue, own_redis, proxy, run, ledger, timeout):
+    running = run(concurrency=3, url=proxy.url)
+    wait_until(lambda: is_connected(own_redis), "it waits")
+    proxy.delay(0.15)
+    queue.add_bulk([{"name": "quick"}] * 3)
+    wait_until(lambda: own_redis.llen("bull:work:active") == 3, "they are fetched, and the reply is on its way")
+    running.close(timeout=timeout)
+    assert (queue.get_waiting_count(), queue.get_active_count(), ledger.begun) == (3, 0, [])
+
+
+def test_a_server_that_does_not_answer_keeps_a_closing_worker_for_a_second_at_most(
+    queue, own_redis, proxy, run, gate, ledger
+):
+    gated(queue, gate, 1)
+    running = run(concurrency=2, url=proxy.url)
+    wait_until(lambda: ledger.begun and is_connected(own_redis), "it runs a job and waits for another")
+    proxy.swallow(True)
+    assert running.close(timeout=0) < 3
 
 
 def test_a_handler_sees_that_its_time_is_over(queue, server):

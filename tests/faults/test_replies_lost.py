@@ -3,14 +3,16 @@
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from bullrush import FlowProducer, LegacyQueue, Queue, Worker, errors
+from bullrush import FlowProducer, Job, LegacyQueue, Queue, Worker, errors
 from tests.driver.ledger import completions
 from tests.waiting import wait_until
 
 from .handlers import Handlers
+from .proxy import HeldRequest
 
 #: How much of the reply is delivered: nothing, or a part that a careless parser would accept.
 SHARES = pytest.mark.parametrize("share", [0.0, 0.6], ids=["none_of_it", "a_part_of_it"])
@@ -81,6 +83,57 @@ def test_jobs_of_a_fetch_that_redis_gets_late_are_run_long_before_their_locks_ex
     wait_until(settled(queue, 3), "the late jobs are done", seconds=20)
     assert {queue.get_job(job.id).attempts_started for job in late} == {1}
     assert own_redis.xlen("bull:work:events") and queue.get_active_count() == 0
+
+
+@pytest.fixture
+def by_hand(queue, proxy) -> Iterator[Worker]:
+    """Return a worker behind the proxy that has loaded its scripts."""
+    with Worker(queue.name, url=proxy.url, skip_stalled_check=True, drain_delay=200) as worker:
+        assert worker.get_next_job("warm", block=False) is None
+        yield worker
+
+
+@pytest.fixture
+def cut_fetch(proxy, by_hand) -> Callable[..., tuple[HeldRequest, Job | None]]:
+    """Return a function that cuts the connection before Redis gets a fetch; it returns that fetch, and what came."""
+
+    def fetch(**how) -> tuple[HeldRequest, Job | None]:
+        held = proxy.hold_request("move_to_active")
+        with ThreadPoolExecutor(1) as calling:
+            taken = calling.submit(by_hand.get_next_job, "t", **how)
+            assert held.held.wait(10)
+            proxy.cut()
+            return held, taken.result(20)
+
+    return fetch
+
+
+@pytest.mark.parametrize("block", [False, True])
+def test_get_next_job_returns_a_job_although_its_first_fetch_did_not_arrive(queue, cut_fetch, block):
+    job = queue.add("quick")
+    assert cut_fetch(block=block)[1].id == job.id
+
+
+@pytest.mark.parametrize("closes", [False, True])
+def test_the_job_of_a_fetch_by_hand_that_redis_gets_late_goes_back_to_the_queue(queue, by_hand, cut_fetch, closes):
+    """Nobody runs it: the call that wanted it has returned. Tokens may be used more than once."""
+    first, second = queue.add("quick"), queue.add("quick")
+    held, job = cut_fetch(block=False)
+    assert job.id == first.id
+    held.deliver()
+    if closes:
+        by_hand.close()
+        assert second.get_state() == "waiting"
+    wait_until(lambda: second.get_state() == "waiting", "it is back")
+    assert queue.get_job(second.id).attempts_started == 1, "the fetch has arrived"
+    assert first.get_state() == "active", "this one has its caller"
+
+
+def test_a_lost_fetch_by_hand_does_not_return_what_another_worker_has_under_the_same_token(queue, server, cut_fetch):
+    job = queue.add("quick")
+    with Worker(queue.name, url=server.url) as other:
+        assert other.get_next_job("t").id == job.id
+        assert cut_fetch(block=False)[1] is None
 
 
 @SHARES

@@ -165,7 +165,8 @@ class ManualCalls(WorkerBase[JobT]):
         Raises:
             ClosedError: the worker was closed.
             OutcomeUnknownError: the connection broke, and it could not be found out in time whether a job was taken. If
-                one was, it runs again when its lock has expired.
+                one was, this worker puts it back as soon as it finds it, within a minute; if not, it runs again when
+                its lock has expired.
             RuntimeError: the worker has ``routes_only``.
 
         Redis:

@@ -202,8 +202,10 @@ class RunCalls(WorkerBase[JobT]):
         """Close the worker: take no more jobs, wait for the running ones, and let `run` return.
 
         Args:
-            force: do not wait. Running jobs run again, on another worker, when their lock has expired.
-            timeout: the longest wait in ms; then close by force.
+            force: do not wait. Jobs in hand run again, on another worker, when their lock has expired.
+            timeout: how long running jobs may go on, in ms. Those that have not finished then run again, as with
+                ``force``. Jobs that have not started go back to the queue at once; for that a server that is slow
+                gets one second more.
         """
         timeout_ms = None if timeout is None else checks.milliseconds("timeout", timeout)
         was_closed, self._closing = self._closing, True

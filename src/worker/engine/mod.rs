@@ -128,11 +128,11 @@ impl Engine {
         tokio::select! {
             biased;
             // First, so that nothing more is sent. It also ends a wait for a server that does not answer.
-            () = state.lifecycle.end_demanded() => {
-                self.lanes.states.iter().for_each(|state| state.lane.locks.lose_all());
-            }
+            () = state.lifecycle.end_demanded(MAX_WAIT) => {}
             () = async { self.work().await; self.shut_down().await } => {}
         }
+        // Those of handlers that still run. Their outcomes come too late.
+        self.lanes.states.iter().for_each(|state| state.lane.locks.lose_all());
         // Lock renewal ends last.
         self.tasks.shutdown().await;
         routes::leave(&state, &self.link).await;

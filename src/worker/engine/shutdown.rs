@@ -9,6 +9,7 @@ use super::{Engine, MAX_WAIT};
 use crate::scripts::hint::wake_another;
 use crate::worker::finish::CompletedCall;
 use crate::worker::limits;
+use crate::worker::sleep::sleep_until;
 
 /// How often the engine checks whether the outcomes in flight can still be accepted.
 const EXPIRY_CHECK: Duration = Duration::from_millis(500);
@@ -58,8 +59,8 @@ impl Engine {
         let _ = tokio::time::timeout(time, woken).await;
     }
 
-    /// Give back jobs that have not started, wait for running ones, send every outcome, and wake other workers for what
-    /// is left.
+    /// Give back jobs that have not started, wait for running ones until the deadline, send every outcome, and wake
+    /// other workers for what is left.
     pub(super) async fn shut_down(&mut self) {
         while let Some(completed) = self.next_completed().await {
             self.complete(completed);
@@ -87,12 +88,14 @@ impl Engine {
                 return self.state.error(text);
             }
             self.wake_others().await;
-            if self.lanes.in_hand == 0 {
+            let deadline = self.state.lifecycle.deadline();
+            if self.lanes.in_hand == 0 || deadline.is_some_and(|at| Instant::now() >= at) {
                 return;
             }
             self.check_claims();
             tokio::select! {
                 () = self.state.wake.notified() => {}
+                () = sleep_until(deadline) => {}
                 () = tokio::time::sleep(CLAIM_CHECK), if self.state.ready_queue.has_claims() => {}
             }
         }

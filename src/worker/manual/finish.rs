@@ -2,13 +2,13 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Instant;
 
-use super::Manual;
+use super::{Manual, MOST_TRIES};
 use crate::clock::now_ms;
 use crate::error::{Error, Result};
 use crate::protocol::{Channel, JobOptions};
 use crate::scripts::finish::{self, EndedAttempt, Finished};
+use crate::worker::fetch::SentFetch;
 use crate::worker::finish::{has_left, is_finished, is_retried, EndedJob, Ending, Failed};
 use crate::worker::held::{Claim, HeldJob};
 use crate::worker::outcome::Failure;
@@ -50,9 +50,6 @@ pub struct FailedAttempt {
     pub next: Option<Arc<HeldJob>>,
 }
 
-/// How often a call is made again whose outcome is not known, each time on another connection.
-const MOST_TRIES: usize = 5;
-
 /// Makes a move again whose outcome is not known. If it is refused then, the first try was accepted, or the lock is
 /// lost, as `was_accepted` says.
 async fn until_known<F, A>(mut call: impl FnMut() -> F, was_accepted: impl FnOnce() -> A) -> Result<()>
@@ -80,7 +77,7 @@ impl Manual {
     /// [`Error::Code`](crate::error::Error::Code) -1, -2, -3, -4, -6, -9, and nothing was fetched;
     /// [`Error::OutcomeUnknown`](crate::error::Error::OutcomeUnknown).
     pub async fn move_to_completed(
-        &self,
+        self: &Arc<Self>,
         attempt: Attempt,
         value: Vec<u8>,
         fetch_next: bool,
@@ -94,7 +91,12 @@ impl Manual {
     /// # Errors
     /// [`Error::Code`](crate::error::Error::Code) -1, -2, -3, -6;
     /// [`Error::OutcomeUnknown`](crate::error::Error::OutcomeUnknown).
-    pub async fn move_to_failed(&self, attempt: Attempt, failure: Failure, fetch_next: bool) -> Result<FailedAttempt> {
+    pub async fn move_to_failed(
+        self: &Arc<Self>,
+        attempt: Attempt,
+        failure: Failure,
+        fetch_next: bool,
+    ) -> Result<FailedAttempt> {
         self.queue.ready().await?;
         let (link, keys, now) = (self.link(), self.keys(), now_ms());
         let Failed { reason, stack: stacktrace, verdict } = attempt.ended().failed(&self.options, failure);
@@ -123,25 +125,24 @@ impl Manual {
     }
 
     async fn finish(
-        &self,
+        self: &Arc<Self>,
         attempt: Attempt,
         Ending { result, keep }: Ending,
         fetch_next: bool,
     ) -> Result<Option<Arc<HeldJob>>> {
         self.queue.ready().await?;
-        let (sent, now) = (Instant::now(), now_ms());
         let Attempt { id, token, options, .. } = attempt;
+        let sent = SentFetch::now(self.single(&token));
         let finished = Finished { id: &id, token: &token, keep, start: None, plain_fields: None, outcome: &result };
-        let request = self.single(&token);
         // A fetch that goes with a finish call takes the next job, whoever it is for.
         let fetch_next = fetch_next && self.options.scan(&self.lane).is_none();
-        let fetch = fetch_next.then(|| self.plan(&request));
+        let fetch = fetch_next.then(|| self.plan(&sent.request));
         let (jobs, by) = ([finished], self.options.finished_by());
         let mut tries = 0;
         let mut reply = loop {
             // A job that the first try has fetched is found by its token.
             let fetch = fetch.as_ref().filter(|_| tries == 0);
-            match finish::move_to_finished(self.link(), self.keys(), now, by, fetch, &jobs).await {
+            match finish::move_to_finished(self.link(), self.keys(), sent.now, by, fetch, &jobs).await {
                 Err(Error::OutcomeUnknown(_)) if tries < MOST_TRIES => tries += 1,
                 Err(refused) if tries > 0 => return Err(refused.after_a_lost_reply()),
                 reply => break reply?,
@@ -161,13 +162,13 @@ impl Manual {
             tokio::spawn(async move { link.publish_hints(&Channel::Chainc.of(keys.prefix()), [message]).await });
         }
         if tries > 0 && fetch_next {
-            return self.fetch_or_recover(&token).await;
+            return self.fetch_or_recover(sent).await;
         }
         let record = reply.fetched.jobs.pop();
         if self.drops(record.as_ref()) {
             // This job has its outcome, so an error of the fetch after it is none of this call.
             return Ok(self.fetch(&token).await.map_or(None, |(.., job)| job));
         }
-        self.hold(record, &token, sent, Claim::Stamped(now)).await
+        self.hold(record, &sent, Claim::Stamped(sent.now)).await
     }
 }

@@ -1,6 +1,7 @@
 //! A worker's fetch and finish, one call at a time, for programs that run jobs themselves.
 
 mod finish;
+mod lost;
 mod next_job;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,8 +25,11 @@ use crate::timers::stalled_checker;
 
 /// How long a call that was ended, or a worker that closes, takes at most to wake another worker.
 const LEAVING: Duration = Duration::from_secs(1);
+/// How often a call is made again whose outcome is not known, each time on another connection.
+const MOST_TRIES: usize = 5;
 
 pub use self::finish::{Attempt, FailedAttempt, NextAttempt};
+use self::lost::Lost;
 
 pub struct Manual {
     queue: QueueHandle,
@@ -35,6 +39,7 @@ pub struct Manual {
     /// The blocking connection was asked for: other programs list workers by its name.
     connected: AtomicBool,
     closed: watch::Sender<bool>,
+    lost: Mutex<Lost>,
     /// For the log of the caller.
     warnings: Mutex<Vec<String>>,
 }
@@ -45,7 +50,7 @@ impl Manual {
         let closed = watch::Sender::new(false);
         let (blocking, connected) = (tokio::sync::Mutex::new(blocking), AtomicBool::new(false));
         let lane = Arc::new(Lane::single(queue.keys().clone()));
-        Self { queue, options, lane, blocking, connected, closed, warnings: Mutex::default() }
+        Self { queue, options, lane, blocking, connected, closed, lost: Mutex::default(), warnings: Mutex::default() }
     }
 
     /// What has happened since the last call and belongs in a log.
@@ -89,14 +94,18 @@ impl Manual {
         self.connected.store(false, Ordering::Relaxed);
     }
 
-    /// End pending waits and close the blocking connection. A job that ended by hand may have left the place of a
-    /// global concurrency: unless it hurries, the worker wakes another one for it.
+    /// End pending waits and close the blocking connection. Unless it hurries, the worker gives back the jobs of late
+    /// fetches, and wakes another one: a job that ended by hand may have left the place of a global concurrency.
     pub async fn close(&self, hurries: bool) {
         self.closed.send_replace(true);
         self.blocking.lock().await.close();
         if !hurries {
             // A server that does not answer must not keep the caller.
-            let _ = tokio::time::timeout(LEAVING, wake_another(self.link(), [self.keys()])).await;
+            let leave = async {
+                self.return_late().await;
+                wake_another(self.link(), [self.keys()]).await
+            };
+            let _ = tokio::time::timeout(LEAVING, leave).await;
         }
     }
 

@@ -6,15 +6,14 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use super::{Manual, LEAVING};
+use super::{Manual, LEAVING, MOST_TRIES};
 use crate::clock::now_ms;
 use crate::connection::Retry;
 use crate::error::{Error, Result};
 use crate::protocol::JobRecord;
-use crate::scripts::fetch::{recover_active, Fetched};
 use crate::scripts::finish;
 use crate::scripts::hint::{is_fanned_out, sweep_markers, wake_another};
-use crate::worker::fetch::{dropped_text, fetch_by};
+use crate::worker::fetch::{dropped_text, fetch_by, SentFetch};
 use crate::worker::held::{Claim, HeldJob};
 use crate::worker::scheduler;
 use crate::worker::sleep::millis;
@@ -125,33 +124,36 @@ impl Manual {
     }
 
     /// Fetch until there is a job, or none.
-    pub(super) async fn fetch(&self, token: &Arc<str>) -> Result<(i64, i64, usize, Option<Arc<HeldJob>>)> {
-        let request = self.single(token);
-        let plan = self.plan(&request);
+    pub(super) async fn fetch(self: &Arc<Self>, token: &Arc<str>) -> Result<(i64, i64, usize, Option<Arc<HeldJob>>)> {
+        let mut lost = 0;
         loop {
-            let (sent, now) = (Instant::now(), now_ms());
-            let mut claim = Claim::Stamped(now);
-            let mut fetched = match fetch_by(self.link(), &self.options, &self.lane, now, &plan).await {
-                Err(Error::OutcomeUnknown(_)) => {
-                    claim = Claim::Recovered;
-                    self.recover(token).await?
-                }
+            let sent = SentFetch::now(self.single(token));
+            let plan = self.plan(&sent.request);
+            let mut fetched = match fetch_by(self.link(), &self.options, &self.lane, sent.now, &plan).await {
+                Err(error @ Error::OutcomeUnknown(_)) => match self.recover(sent).await? {
+                    None if lost < MOST_TRIES => {
+                        lost += 1;
+                        continue;
+                    }
+                    None => return Err(error),
+                    job => return Ok((0, 0, 0, job)),
+                },
                 fetched => fetched?,
             };
             let record = fetched.jobs.pop();
             if !self.drops(record.as_ref()) {
-                let job = self.hold(record, token, sent, claim).await?;
+                let job = self.hold(record, &sent, Claim::Stamped(sent.now)).await?;
                 return Ok((fetched.limit_ttl, fetched.next_delayed, fetched.unmatched, job));
             }
         }
     }
 
     /// The job of a fetch whose reply got lost; if it has not arrived, the next job.
-    pub(super) async fn fetch_or_recover(&self, token: &Arc<str>) -> Result<Option<Arc<HeldJob>>> {
-        let sent = Instant::now();
-        match self.recover(token).await?.jobs.pop() {
-            Some(record) => self.hold(Some(record), token, sent, Claim::Recovered).await,
-            None => Ok(self.fetch(token).await?.3),
+    pub(super) async fn fetch_or_recover(self: &Arc<Self>, sent: SentFetch) -> Result<Option<Arc<HeldJob>>> {
+        let token = sent.request.token.clone();
+        match self.recover(sent).await? {
+            None => Ok(self.fetch(&token).await?.3),
+            job => Ok(job),
         }
     }
 
@@ -162,24 +164,17 @@ impl Manual {
         true
     }
 
-    /// Find the job of a fetch whose reply got lost: it has the token and is not in hand.
-    async fn recover(&self, token: &Arc<str>) -> Result<Fetched> {
-        let known = self.lane.locks.held_under(token);
-        let jobs = recover_active(self.link(), self.keys(), token, known.iter().map(|id| &**id)).await?;
-        Ok(Fetched { jobs, ..Fetched::default() })
-    }
-
     /// Hold the lock of a fetched job. The successor of a scheduler's job is added; if that fails, the job is delayed,
     /// not run.
     pub(super) async fn hold(
         &self,
         record: Option<JobRecord>,
-        token: &Arc<str>,
-        sent: Instant,
+        sent: &SentFetch,
         claim: Claim,
     ) -> Result<Option<Arc<HeldJob>>> {
         let Some(record) = record else { return Ok(None) };
-        let job = Arc::new(HeldJob::new(record, self.lane.clone(), token.clone(), sent, claim, &self.options));
+        let token = &sent.request.token;
+        let job = Arc::new(HeldJob::new(record, self.lane.clone(), token.clone(), sent.at, claim, &self.options));
         self.lane.locks.insert([job.lock()]);
         if let Err(error) = scheduler::produce(self.link(), &job).await {
             let delay = scheduler::delay_instead(&job);

@@ -1,7 +1,7 @@
 //! How a worker is asked to end, and when it has ended.
 
 use std::sync::OnceLock;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
@@ -53,17 +53,24 @@ impl Lifecycle {
         self.closing.subscribe()
     }
 
-    /// Wait until the engine must end at once: it was asked to, or the deadline of a graceful end is over.
-    pub async fn end_demanded(&self) {
+    /// Until when a graceful end waits for handlers; `None`: without limit.
+    pub fn deadline(&self) -> Option<Instant> {
+        match self.closing() {
+            Closing::Gracefully { deadline } => deadline,
+            Closing::No | Closing::Now => None,
+        }
+    }
+
+    /// Wait until the engine must end at once: it was asked to, or the deadline of a graceful end is over, and `rest`
+    /// after it for calls that are on their way.
+    pub async fn end_demanded(&self, rest: Duration) {
         let mut closing = self.closing.subscribe();
         loop {
-            let deadline = match *closing.borrow_and_update() {
-                Closing::Now => return,
-                Closing::Gracefully { deadline } => deadline,
-                Closing::No => None,
-            };
+            if *closing.borrow_and_update() == Closing::Now {
+                return;
+            }
             tokio::select! {
-                () = sleep_until(deadline) => return,
+                () = sleep_until(self.deadline().map(|at| at + rest)) => return,
                 _ = closing.changed() => {}
             }
         }
