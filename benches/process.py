@@ -8,10 +8,11 @@ a job only when a handler is free.
 from __future__ import annotations
 
 from benches.contenders import LIMIT, NODE, PYTHON, bullmq, bullrush_worker, bullrush_workers, limit, others, rust
-from benches.harness.contender import LONGEST_CALL, RATE, SERVER_US, Contender
+from benches.harness.contender import CALLS, LONGEST_CALL, RATE, SERVER_US, Contender
 from benches.harness.goals import EVERY_PEER, AtMost, Times
 from benches.harness.processing import Process
 from benches.harness.question import Goal, Question
+from benches.harness.script_calls import GOALS as COUNTS
 
 _KINDS = ("def", "async def", "batch_handler")
 _STRICT = "bullrush, def, prefetch=0"
@@ -50,7 +51,12 @@ QUESTIONS = (
             rust("process", worker={"concurrency": 100}),
             *others("process", worker={"concurrency": 100}),
         ),
-        goals=(*(goal for kind in _KINDS for goal in _goals(kind)), Times(_STRICT, NODE, 2)),
+        goals=(
+            *(goal for kind in _KINDS for goal in _goals(kind)),
+            Times(_STRICT, NODE, 2),
+            AtMost("bullrush, def", CALLS, COUNTS["job at concurrency 100"], beside=NODE),
+            AtMost(_STRICT, CALLS, COUNTS["job at concurrency 100, prefetch=0"], beside=NODE),
+        ),
         figures=(RATE, LONGEST_CALL),
         share=2.0,
         core=True,
@@ -60,7 +66,7 @@ QUESTIONS = (
         title="Process, concurrency 10: no-op jobs per second in one worker process",
         work=Process(),
         contenders=_workers(10, python_share=0.2),
-        goals=(Times(_STRICT, NODE, 1.3),),
+        goals=(Times(_STRICT, NODE, 1.3), AtMost(_STRICT, CALLS, COUNTS["job at concurrency 10"], beside=NODE)),
         share=0.5,
     ),
     Question(
@@ -68,7 +74,11 @@ QUESTIONS = (
         title="Process, concurrency 1: no-op jobs per second in one worker process",
         work=Process(),
         contenders=_workers(1, python_share=0.2),
-        goals=(*(Times(f"bullrush, {kind}", NODE, 2) for kind in _KINDS), Times(_STRICT, NODE, 1.5)),
+        goals=(
+            *(Times(f"bullrush, {kind}", NODE, 2) for kind in _KINDS),
+            Times(_STRICT, NODE, 1.5),
+            AtMost(_STRICT, CALLS, COUNTS["turn of 1"], beside=NODE),
+        ),
         share=0.2,
         core=True,
     ),

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from benches.contenders import NODE, bullmq, bullrush, limit, others, rust
 from benches.harness.adding import Add
-from benches.harness.goals import Times
+from benches.harness.contender import CALLS
+from benches.harness.goals import AtMost, Times
 from benches.harness.question import Question
+from benches.harness.script_calls import GOALS
 
 QUESTIONS = (
     Question(
@@ -23,7 +25,11 @@ QUESTIONS = (
             rust("add"),
             *others("add", share=2.0),
         ),
-        goals=(Times("bullrush, Queue.add", NODE, 1), Times("bullrush, aio.Queue.add", NODE, 1)),
+        goals=(
+            Times("bullrush, Queue.add", NODE, 1),
+            Times("bullrush, aio.Queue.add", NODE, 1),
+            AtMost("bullrush, Queue.add", CALLS, GOALS["add"], beside=NODE),
+        ),
         share=0.15,
         core=True,
     ),

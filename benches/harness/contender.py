@@ -66,4 +66,8 @@ RATE = Figure("rate", "jobs/s", rising=True)
 SERVER_US = Figure("server_us", "server us/job", digits=1)
 
 
+#: See `benches.harness.script_calls`.
+CALLS = Figure("calls", "commands in scripts per job", digits=1)
+
+
 LONGEST_CALL = Figure("longest_call_ms", "longest script call ms", digits=1)

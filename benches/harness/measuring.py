@@ -12,6 +12,12 @@ import psutil
 from benches.harness.peer import Peer
 from benches.harness.server import BenchServer, CommandStats
 
+#: What clients send by themselves: scripts, and what the harness asks meanwhile (ZCARD, until all jobs have completed).
+_SENT = {
+    *("auth", "bzpopmin", "client", "config", "echo", "eval", "evalsha", "function", "fcall", "hello", "info", "ping"),
+    *("publish", "script", "select", "slowlog", "subscribe", "zcard"),
+}
+
 
 @dataclass(frozen=True)
 class Measurement:
@@ -38,6 +44,12 @@ class Measurement:
     def figure(self, name: str) -> float:
         """Return a figure by its name."""
         return self.more[name] if name in self.more else float(getattr(self, name))
+
+    @property
+    def calls(self) -> float:
+        """Commands in scripts per job, to a tenth."""
+        calls = sum(number for name, (number, _) in self.commands.items() if name.split("|")[0] not in _SENT)
+        return round(calls / self.jobs, 1)
 
     @property
     def rate(self) -> float:

@@ -108,25 +108,25 @@ local function add(P, ARGV, size, reply, added, places, counter, fans_out)
       delayed = delayed or due
       runnable = runnable or not due
     end
-    local duplicate = 1
+    local duplicate, duplicated = 1, { 'duplicated', 'jobId', '' }
+    local ready = due and { 'delayed', 'jobId', '', 'delay', due } or { 'waiting', 'jobId', '' }
     for i = 1, count do
-      local id = ids[i]
+      local id, entry = ids[i], ready
       if duplicates and duplicates[duplicate] == i - 1 then
         duplicate = duplicate + 1
-        call('XADD', events, '*', 'event', 'duplicated', 'jobId', id)
+        entry = duplicated
       else
         call('XADD', events, '*', 'event', 'added', 'jobId', id, 'name', name)
-        if due then
-          call('XADD', events, '*', 'event', 'delayed', 'jobId', id, 'delay', due)
-        else
-          call('XADD', events, '*', 'event', 'waiting', 'jobId', id)
-        end
+      end
+      entry[3] = id
+      if i == count and at > size then -- one trim per call leaves the same stream as one trim per job
+        call('XADD', events, 'MAXLEN', '~', max_len_events(P, settings[5]), '*', 'event', unpack(entry))
+      else
+        call('XADD', events, '*', 'event', unpack(entry))
       end
     end
   end
 
-  -- One trim per batch leaves the same stream as one trim per job.
-  call('XTRIM', events, 'MAXLEN', '~', max_len_events(P, settings[5]))
   if runnable then
     add_marker(P, blocked)
     if fans_out then

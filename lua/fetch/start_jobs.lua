@@ -4,26 +4,39 @@
 --- Returns the number of stamped jobs. A job is skipped if its token does not hold the lock, if its hash is gone, or if
 ---         its key or lock has another type.
 --- Events  none
+local call = redis.call
+--- @include on_hash
 
 local P = string.sub(KEYS[1], 1, -5)
 local worker_name = ARGV[1]
 local stamped = 0
-for at = 2, #ARGV - 3, 4 do
-  local job_key = P .. ARGV[at]
-  local reply = redis.pcall('GET', job_key .. ':lock')
-  if reply == ARGV[at + 1] then
-    reply = redis.pcall('HLEN', job_key)
-    if type(reply) == 'number' and reply > 0 then -- a stamp alone would make a hash, which others took for a job
+-- In parts, since unpack has a limit. Often a job has finished meanwhile, and only its lock is read.
+for first = 2, #ARGV - 3, 4000 do
+  local last, lock_keys = math.min(first + 3999, #ARGV), {}
+  for at = first, last - 3, 4 do
+    lock_keys[#lock_keys + 1] = P .. ARGV[at] .. ':lock'
+  end
+  local held, job_keys = call('MGET', unpack(lock_keys)), {} -- a lock of another type reads as absent
+  for i = 1, #held do
+    local at = first + 4 * (i - 1)
+    if held[i] == ARGV[at + 1] then
+      job_keys[#job_keys + 1] = P .. ARGV[at]
+    else
+      held[i] = false
+    end
+  end
+  local all_exist = job_keys[1] and call('EXISTS', unpack(job_keys)) == #job_keys
+  for i = 1, #held do
+    local at = first + 4 * (i - 1)
+    local job_key = P .. ARGV[at]
+    -- A stamp alone would make a hash, which others took for a job.
+    if held[i] and (all_exist or (on_hash('HLEN', job_key) or 0) > 0) then
       local stamp = { 'ats', ARGV[at + 2], 'processedOn', ARGV[at + 3] }
       if worker_name ~= '' then
         stamp[5], stamp[6] = 'pb', worker_name
       end
-      reply = redis.pcall('HSET', job_key, unpack(stamp))
-      stamped = stamped + (type(reply) == 'number' and 1 or 0)
+      stamped = stamped + (on_hash('HSET', job_key, unpack(stamp)) and 1 or 0)
     end
-  end
-  if type(reply) == 'table' and not string.find(reply.err, 'WRONGTYPE', 1, true) then
-    error(reply.err, 0)
   end
 end
 return stamped

@@ -46,20 +46,21 @@ local batch, malformed = read_runs(P, ARGV)
 if malformed then
   return redis.error_reply('ERR move_to_finished: malformed ' .. malformed)
 end
-local jobs, child_keys = #batch.ids, batch.child_keys
+local jobs = #batch.ids
 for first = 1, jobs, 1000 do
   local holders = call('MGET', unpack(batch.lock_keys, first, math.min(first + 999, jobs)))
   for i = 1, #holders do
     batch.locks[first + i - 1] = holders[i]
   end
 end
-for first = 1, #child_keys, 1000 do
-  if call('EXISTS', unpack(child_keys, first, math.min(first + 999, #child_keys))) > 0 then
-    batch.has_children = true
-  end
+if jobs > 0 then
+  --- @include find_rare_keys
+  find_rare_keys(P, batch)
 end
-for set_key in pairs(batch.sets) do -- fails here if the key is not a sorted set
-  call('ZCARD', set_key)
+if jobs > 1 then -- one job enters its set before anything else is written
+  for set_key in pairs(batch.sets) do -- fails here if the key is not a sorted set
+    call('ZCARD', set_key)
+  end
 end
 if batch.run_list then
   local kind = call('TYPE', batch.run_list).ok
@@ -88,7 +89,7 @@ local released_keys = batch.released_keys
 for first = 1, batch.released, 1000 do
   call('DEL', unpack(released_keys, first, math.min(first + 999, batch.released)))
 end
-if batch.released > 0 and call('EXISTS', P .. 'stalled') == 1 then -- seldom: one EXISTS is cheaper than N arguments
+if batch.released > 0 and batch.may_be_marked then -- seldom
   local released_ids = {}
   for i = 1, batch.released do
     released_ids[i] = string.sub(released_keys[i], #P + 1, -6)
@@ -106,7 +107,8 @@ end
 local reply, idle = { batch.refused }, true
 if batch.fetch_count > 0 and (batch.finished or jobs == 0) then
   idle = fetch_jobs(P, reply, settings, ARGV[1], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], batch.fetch_count,
-    tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11] == '1', batch.fans_out, KEYS[2] and string.sub(KEYS[2], 1, -5))
+    tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11] == '1', batch.fans_out, KEYS[2] and string.sub(KEYS[2], 1, -5),
+    nil, batch.first_delayed)
 else
   reply[2], reply[3], reply[4] = 0, 0, 0
   if batch.fetch_count < 0 and batch.finished then

@@ -23,7 +23,8 @@ local limit = assert(tonumber(ARGV[4]), 'limit is not a number')
 if ARGV[5] ~= '1' and not call('SET', P .. 'stalled-check', ARGV[1], 'PX', ARGV[3], 'NX') then
   return { 0 }
 end
-call('XTRIM', events_key, 'MAXLEN', '~', max_len_events(P))
+local target, _, settings = get_target(P)
+call('XTRIM', events_key, 'MAXLEN', '~', max_len_events(P, settings[5]))
 
 -- Read `active` from its old end, where stalled jobs are, and no further than this call may recover. So the cost per
 -- stalled job does not depend on the number of calls.
@@ -32,7 +33,9 @@ local kept, read, more = {}, 0, 0
 local span, kept_in_span = 0, 0
 local length = call('LLEN', active_key)
 while read < length and more == 0 do
-  local chunk = call('LRANGE', active_key, -read - 1000, -read - 1)
+  -- If all jobs have stalled, one job more than the call may recover is all that it reads.
+  local wanted = read == 0 and math.min(limit + 1, 1000) or 1000
+  local chunk = call('LRANGE', active_key, -read - wanted, -read - 1)
   local marked = call('SMISMEMBER', stalled_key, unpack(chunk))
   local lock_keys = {}
   for i = #chunk, 1, -1 do
@@ -93,7 +96,6 @@ for _, id in ipairs(recovered) do
 end
 
 -- They enter the waiting list before they leave active, and leave it again if that fails: no job is ever in no list.
-local target = get_target(P)
 move_jobs(returned[1] and { { key = target, push = 'RPUSH', ids = returned } } or {}, function()
   if span > 0 then
     -- Cut off the end of the list and push its other jobs again: one LREM per job is quadratic if all are stalled.
@@ -121,7 +123,7 @@ for _, id in ipairs(returned) do
 end
 call_many('SREM', stalled_key, recovered)
 if #returned > 0 then
-  local _, blocked = get_target(P)
+  local _, blocked = get_target(P, settings)
   add_marker(P, blocked)
   if ARGV[6] then
     --- @include fan_out

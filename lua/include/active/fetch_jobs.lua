@@ -3,6 +3,7 @@
 --- @include call_many
 --- @include read_waiting
 --- @include enter_active
+--- @include on_hash
 -- Moves up to `count` jobs to active under one token and appends to `reply`:
 --   limiter ttl (below 0: of the queue's own rate limit, although that of `shared` was to count), next due ms,
 --   hold: 1 nothing may be claimed ahead now, 2 the next job must run alone, else 0; below 0 as 1, since -n jobs may
@@ -22,12 +23,12 @@
 -- `fans_out`: jobs that were promoted and not taken get the markers of fan_out.
 -- now, token, lock_duration are the caller's strings; `known` as for get_target. `shared`, if neither nil nor P, is the
 -- prefix of the queue whose rate limit counts. `scan`, if not nil, finds and takes other jobs than the next ones (see
--- scan_waiting). Returns true if the queue is idle: no job was taken, no job is delayed, and no limit stopped the
--- fetch.
+-- scan_waiting). `first_delayed` as for promote_delayed. Returns true if the queue is idle: no job was taken, no job is
+-- delayed, and no limit stopped the fetch.
 local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_max, limiter_duration, worker_name, count,
-  slots, stalled_limit, alone, fans_out, shared, scan)
+  slots, stalled_limit, alone, fans_out, shared, scan, first_delayed)
   local target, blocked, settings = get_target(P, known)
-  local promoted = promote_delayed(P, now, target, blocked)
+  local promoted, first = promote_delayed(P, now, target, blocked, nil, first_delayed)
 
   local head = #reply
   reply[head + 1], reply[head + 2], reply[head + 3] = 0, 0, 0
@@ -75,16 +76,24 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
   local found, taken = #ids, #ids
 
   -- Read all jobs before the first write, and stop at a job that must not be fetched now.
-  local try = redis.pcall
   local jobs, starts, no_jobs, dropped = {}, {}, false, 0
   for i = 1, found do
-    local job_key = P .. ids[i]
-    local job = try('HMGET', job_key, 'name', 'data', 'opts', 'timestamp', 'delay', 'priority')
-    local start, ahead = '1', i > slots
-    if job.err then
-      job, start = {}, false
-    elseif not (job[1] and job[2] and job[3] and job[4] and job[5] and job[6] and call('HLEN', job_key) == 6) then
-      local hash, stalled = call('HGETALL', job_key), nil
+    local hash = on_hash('HGETALL', P .. ids[i]) -- one command, where HMGET needs an HLEN beside it
+    local job, start, ahead, standard = {}, '1', i > slots, nil
+    if hash and #hash == 12 then -- in any order: a hash with long values has none
+      standard = {}
+      for field = 1, 11, 2 do
+        standard[hash[field]] = hash[field + 1]
+      end
+      job = { standard.name, standard.data, standard.opts, standard.timestamp, standard.delay, standard.priority }
+      for value = 1, 6 do
+        standard = job[value] and standard
+      end
+    end
+    if not hash then
+      start = false
+    elseif not standard then
+      local stalled
       for field = 1, #hash, 2 do
         if hash[field] == 'ats' then
           start = (tonumber(hash[field + 1]) or 0) + 1 .. ''
@@ -175,9 +184,11 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
   if taken == wanted and wanted < count then
     return false -- at the global concurrency
   end
-  local first = call('ZRANGE', P .. 'delayed', '0', '0', 'WITHSCORES')
-  if first[2] then
-    reply[head + 2] = math.floor(first[2] / 4096)
+  if promoted then
+    first = call('ZRANGE', P .. 'delayed', '0', '0', 'WITHSCORES')[2]
+  end
+  if first then
+    reply[head + 2] = math.floor(first / 4096)
     return false
   end
   return entering == 0

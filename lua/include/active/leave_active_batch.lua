@@ -2,7 +2,7 @@
 -- Many jobs leave active together. They are found before anything is written, and leave when everything else is done.
 
 -- Reads the old end of active, where the jobs that finish usually are. If `ids` are not all there, it reads a longer
--- part. One or two ids are not read but searched for, one by one.
+-- part. A single id is not read but searched for.
 local function find_in_active(P, ids)
   local wanted = #ids
   local leaving = {
@@ -12,7 +12,7 @@ local function find_in_active(P, ids)
     few = wanted < 16, ids = {}, -- with few jobs: those that leave
     far = {}, -- those that leave and are not in the part that was read
   }
-  if wanted < 3 then
+  if wanted < 2 then
     return leaving
   end
   for _, length in ipairs({ math.floor(1.5 * wanted) + 8, 16 * wanted }) do
@@ -63,7 +63,7 @@ local function take_from_active(leaving, id)
 end
 
 -- Takes the noted jobs out of active, the occurrences nearest the tail first. A few are searched for. For many, the
--- part of the list that was read is written again without them: this costs less than a search per job.
+-- part of the list that was read is written again without them: from three jobs on this is less commands.
 local function leave_active_batch(leaving)
   local part, count, kept, size = leaving.part, leaving.count, {}, 0
   local before = #part
@@ -79,7 +79,7 @@ local function leave_active_batch(leaving)
   for i = 1, #leaving.far do
     call('LREM', leaving.key, '-1', leaving.far[i])
   end
-  if leaving.few and size > 0 then
+  if leaving.few and size > 0 and #leaving.ids < 3 then
     for i = 1, #leaving.ids do
       call('LREM', leaving.key, '-1', leaving.ids[i])
     end

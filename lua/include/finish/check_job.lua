@@ -1,6 +1,7 @@
 -- Whether a job may finish: 0, or the code or error text of its refusal. `job` are the fields that decide (see
--- finish_runs). Notes the lock of a job whose token is right, also if the job is no longer active.
-local function check_job(batch, run, index, id, job, token)
+-- finish_runs). Notes the lock of a job whose token is right, also if the job is no longer active. `is_sought_last`:
+-- the caller finds out by itself whether the job is active.
+local function check_job(batch, run, index, id, job, token, is_sought_last)
   if job.err then -- the key is no hash any more
     return -1
   elseif not job[1] and not (run.keep_count == 0 and token ~= '0' and batch.locks[index] == token)
@@ -24,5 +25,5 @@ local function check_job(batch, run, index, id, job, token)
     seen[id] = true
     batch.released, batch.released_keys[released] = released, batch.lock_keys[index]
   end
-  return take_from_active(batch.leaving, id) and 0 or -3
+  return (is_sought_last or take_from_active(batch.leaving, id)) and 0 or -3
 end

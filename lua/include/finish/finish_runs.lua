@@ -10,12 +10,17 @@ local function finish_runs(P, batch, ARGV)
   --- @include try_step
   local now, max_points, worker_name = ARGV[1], tonumber(ARGV[2]), ARGV[8]
   local events, capped, job_keys, jobs = P .. 'events', batch.settings[2], batch.job_keys, #batch.ids
+  local alone = jobs == 1
   local try = redis.pcall
-  local index, as_fetched, tell_parent, detach_child = 0, { '1' }, nil, nil
+  local index, as_fetched, tell_parent, detach_child, max_len = 0, { '1' }, nil, nil, nil
 
   for _, run in ipairs(batch.runs) do
     local completed, keep_count, count, width = run.completed, run.keep_count, run.count, run.width
     local token, plain_fields, shared_value, ats, at = run.token, run.plain_fields, run.value, run.ats, run.first
+    -- A single job that completes and is kept is not searched for: the command that takes it out of active tells
+    -- whether it was there. Seldom it was not, and then little is to be undone.
+    local sought_last = alone and completed and keep_count < 0 and not run.keep_age and max_points == 0 and not capped
+      and not batch.run_list
     local stamp = ats and { 'ats', ats, 'processedOn', '' } or {}
     if ats then
       at = at + 1
@@ -39,18 +44,32 @@ local function finish_runs(P, batch, ARGV)
       if not plain_fields or try('HLEN', job_key) ~= plain_fields then
         job = try('HMGET', job_key, 'ats', 'atm', 'parentKey', 'deid', 'finishedOn', 'attemptsMade')
       end
-      local code = check_job(batch, run, index, id, job, token)
+      local sought = sought_last and job == as_fetched
+      local code = check_job(batch, run, index, id, job, token, sought)
 
       if code == 0 then
         -- Record.
         finished = finished + 1
         if index == jobs then -- one trim per call leaves the same stream as one trim per job
-          call('XTRIM', events, 'MAXLEN', '~', max_len_events(P, batch.settings[5]))
+          max_len = max_len_events(P, batch.settings[5])
+          -- The trim comes before the events of this job. If it has only one, its XADD trims: to one entry more.
+          if job[3] or job[4] or max_len == '0' or #max_len > 15 then
+            call('XTRIM', events, 'MAXLEN', '~', max_len)
+            max_len = nil
+          end
         end
         local parent_json = job[3] and call('HGET', job_key, 'parent')
+        if alone and keep_count ~= 0 then
+          --- @include enter_finished
+          local is_new = enter_finished(P, batch, run.set_key, now, id)
+          batch.unsure = sought and { id = id, set_key = run.set_key, is_new = is_new, stamp = stamp }
+        end
         attempts_made = record_job(job_key, job, completed, keep_count ~= 0, now, value, stacktrace, stamp)
+        if batch.unsure then
+          batch.unsure.recorded = true
+        end
         if capped then -- the length of active decides about the jobs released below, so each job leaves at once
-          if keep_count ~= 0 then
+          if keep_count ~= 0 and not alone then
             call('ZADD', run.set_key, now, id)
             batch.entered[1] = { run.set_key, { now, id } }
           end
@@ -95,7 +114,7 @@ local function finish_runs(P, batch, ARGV)
 
       -- The whole run enters its set before its last event, where a single job has its pruning.
       if i == count and kept > 0 then
-        if not capped then
+        if not capped and not alone then
           batch.entered[#batch.entered + 1] = { run.set_key, entries }
           call_many('ZADD', run.set_key, entries)
         end
@@ -111,14 +130,27 @@ local function finish_runs(P, batch, ARGV)
         if completed then
           outcome, field = 'completed', 'returnvalue'
         end
-        local event = call('XADD', events, '*', 'event', outcome, 'jobId', id, field, value, 'prev', 'active')
+        local event
+        if max_len then
+          event = call('XADD', events, 'MAXLEN', '~', max_len + 1, '*', 'event', outcome, 'jobId', id, field, value,
+            'prev', 'active')
+        else
+          event = call('XADD', events, '*', 'event', outcome, 'jobId', id, field, value, 'prev', 'active')
+        end
         if not batch.first_event then
           batch.first_event = event
         end
         if not completed and tonumber(attempts_made) >= (tonumber(attempts) or 0) then
           call('XADD', events, '*', 'event', 'retries-exhausted', 'jobId', id, 'attemptsMade', attempts_made)
         end
-      else
+        if batch.unsure and call('LREM', batch.leaving.key, '-1', id) == 0 then
+          --- @include take_back
+          take_back(P, batch)
+          code, finished = -3, 0
+        end
+        batch.unsure = nil
+      end
+      if code ~= 0 then
         local refused = batch.refused
         refused[#refused + 1] = index - 1
         refused[#refused + 1] = code
@@ -137,6 +169,6 @@ local function finish_runs(P, batch, ARGV)
       --- @include list_in_run
       list_in_run(batch, accepted_ids(batch))
     end
-    leave_active_batch(batch.leaving)
+    leave_active_batch(batch.leaving) -- does nothing for a job that was not searched for: it has left
   end
 end

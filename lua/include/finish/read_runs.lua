@@ -6,7 +6,7 @@ local function read_runs(P, ARGV)
   if not tonumber(ARGV[1]) or not tonumber(ARGV[2]) or not fetch_count or size < 12 then
     return nil, 'arguments'
   end
-  local runs, ids, job_keys, lock_keys, child_keys, sets = {}, {}, {}, {}, {}, {}
+  local runs, ids, job_keys, lock_keys, rare_keys, sets = {}, {}, {}, {}, {}, {}
   local first, jobs, keys = 13, 0, 0
   while first < size or first == size and ARGV[size] ~= 'fan_out' do
     local count, target, ats, value = tonumber(ARGV[first]), ARGV[first + 1], ARGV[first + 5], ARGV[first + 7]
@@ -24,7 +24,7 @@ local function read_runs(P, ARGV)
       ids[jobs], job_keys[jobs], lock_keys[jobs] = id, job_key, job_key .. ':lock'
       if completed then
         keys = keys + 2
-        child_keys[keys - 1], child_keys[keys] = job_key .. ':dependencies', job_key .. ':unsuccessful'
+        rare_keys[keys - 1], rare_keys[keys] = job_key .. ':dependencies', job_key .. ':unsuccessful'
       end
     end
     runs[#runs + 1] = {
@@ -37,16 +37,20 @@ local function read_runs(P, ARGV)
   end
   return {
     fetch_count = fetch_count, runs = runs,
-    ids = ids, job_keys = job_keys, lock_keys = lock_keys, child_keys = child_keys, -- in the order of the jobs
+    ids = ids, job_keys = job_keys, lock_keys = lock_keys, -- in the order of the jobs
+    rare_keys = rare_keys, -- those about the children of the jobs that complete
     sets = sets, -- the finished sets, as keys
     run_list = ARGV[12] ~= '' and P .. 'ext:run-' .. ARGV[12], -- the list of the worker's run, if it has one
     listed = {}, -- the ids that were appended to it
     locks = {}, -- the token in each job's lock, or false
     has_children = false, -- whether a job that completes has pending or failed children
+    may_be_marked = false, -- whether there are jobs in `stalled`; true also if this is not known
+    first_delayed = nil, -- as for promote_delayed
     refused = {}, -- index, code, ...
     seen = {}, -- the ids of the jobs whose token is right
     released = 0, released_keys = {}, -- how many locks are released at the end, and which
     entered = {}, -- { set_key, { score, id, ... } }, ...
+    unsure = nil, -- the only job of the call, while it is not known whether it is active (see finish_runs)
     first_event = false, -- the id of the first event about an outcome
     finished = false, -- whether any job has finished
     errors = {}, -- key, error, ... of other jobs

@@ -3,6 +3,10 @@
 -- and in the list of the worker's run.
 local function undo_finish(P, batch)
   local active, events = batch.leaving.key, P .. 'events'
+  if batch.unsure and not call('LPOS', active, batch.unsure.id) then
+    --- @include take_back
+    return take_back(P, batch)
+  end
   local outcomes = { completed = true, failed = true, ['retries-exhausted'] = true }
   for _, entry in ipairs(batch.first_event and redis.pcall('XRANGE', events, batch.first_event, '+') or {}) do
     local fields = entry[2] -- event, its name, jobId, the id

@@ -107,6 +107,44 @@ def test_each_job_is_listed_once_in_its_run(scenarios, add, fetch, client, cappe
         assert client.ttl(f"bull:{queue}:ext:run-r1") > 0
 
 
+def one_by_one(row, target="completed", plain_fields=8):
+    """Return calls that each finish one job, which the fetch found with only the standard fields, and fetch another."""
+    head = [NOW, 0, 1, "next", 30_000, "", "", "", 1, "", 0, ""]
+    first = [1, target, "t", -1, "", "", plain_fields, ""]
+    return lambda queue: [("finish/move_to_finished", *head, *first, job_id, *row) for job_id in IDS]
+
+
+@pytest.mark.parametrize("due", [False, True])
+@pytest.mark.parametrize("capped", [False, True])
+def test_single_jobs_complete(scenarios, three_active, client, due, capped):
+    """They are not searched for in active before they enter their set."""
+    prepare = three_active(due)
+
+    def prepared(queue):
+        prepare(queue)
+        if capped:
+            client.hset(f"bull:{queue}:meta", "concurrency", 3)
+
+    assert scenarios.faults(Scenario(prepared, one_by_one(("1",)), placed=IDS)) == {}
+
+
+def test_single_jobs_fail(scenarios, three_active):
+    assert scenarios.faults(Scenario(three_active(), one_by_one(("boom", "[]", 1), "failed"), placed=IDS)) == {}
+
+
+def test_a_single_job_that_is_not_active_stays_where_it_is(scenarios, three_active, client):
+    """What was written about it before that was found out is taken back: by more than one command, if one is denied."""
+    prepare = three_active()
+
+    def moved(queue):
+        prepare(queue)
+        for job_id in IDS:
+            client.lrem(f"bull:{queue}:active", 1, job_id)
+            client.zadd(f"bull:{queue}:delayed", {job_id: (NOW + 1000) * 4096})
+
+    assert scenarios.faults(Scenario(moved, one_by_one(("1",)), placed=IDS)) == {}
+
+
 def test_jobs_fail(scenarios, three_active):
     assert scenarios.faults(Scenario(three_active(), FAILED, placed=IDS)) == {}
 
