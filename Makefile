@@ -189,7 +189,7 @@ fleet: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## BullMQ 5 and 6 and bullru
 
 kills: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## queues of Bull are moved by migrators that are killed after each command: KILLS=5
 	$(call say,Killed migrators)
-	@KILLS=$(or $(KILLS),all) $(PYTEST) -n $(WORKERS) tests/interop/legacy/killing $(ARGS)
+	@KILLS=$(or $(KILLS),$(if $(SAMPLE),10,all)) $(PYTEST) -n $(WORKERS) tests/interop/legacy/killing $(ARGS)
 
 SECONDS ?= 300
 FAULTS ?= $(if $(SAMPLE),200,400)
