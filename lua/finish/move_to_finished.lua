@@ -5,7 +5,9 @@
 ---         can take a slot that becomes free), token, lock_duration, limiter_max, limiter_duration, worker_name, slots,
 ---         stalled_limit, alone; token and the arguments after it are for the fetch (see move_to_active), worker_name
 ---         also for the stamps; worker_run ("" = none): the ids of the jobs that finish are appended to the list
----         ext:run-<worker_run>, in the order of the call. Then runs, one after another.
+---         ext:run-<worker_run>, in the order of the call
+---         [, "results", <prefix>:<queue>: of another queue in the same slot]: each outcome is added to that queue as a
+---         job (see note_result). Then runs, one after another.
 ---         Run: count, target (completed|failed), token ("0" = no lock check), keep_count (-1 = all, 0 = none),
 ---         keep_age (seconds or ""), ats, plain_fields, returnvalue_json (of all jobs of the run; "" = each has its
 ---         own), then per job: processed_on (only if the run has ats), and
@@ -26,8 +28,8 @@
 --- Events  completed or failed [, retries-exhausted] per job; those of released parents; added and waiting or delayed
 ---         of a job that was parked while the owner of its deduplication key ran; those of the fetch; drained
 ---
---- A job enters its finished set before it leaves active. If the call stops in between, the job leaves the set again
---- and its events are deleted. Just before it leaves active, its id is listed in the worker's run. The locks go last.
+--- A job enters its finished set, and its outcome the queue for results, before it leaves active. If the call stops in
+--- between, both are taken back and its events are deleted. Just before it leaves active, its id is listed in the worker's run. The locks go last.
 --- So after any refused command, the same call made again completes the work: an active job with `finishedOn` has its
 --- attempt counted already; a locked job without a hash that is not to be kept was removed.
 local call = redis.call

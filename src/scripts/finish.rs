@@ -120,6 +120,8 @@ pub struct FinishedBy<'a> {
     pub worker_name: Option<&'a str>,
     /// The run whose list gets the ids of the finished jobs.
     pub run: Option<&'a str>,
+    /// The queue to which the outcomes are added as jobs.
+    pub results: Option<&'a str>,
     /// Wakes a worker for each parent that is released, and for each promoted job that is not fetched.
     pub fan_out: bool,
     /// A call that does not fetch wakes a worker for the slots that become free.
@@ -153,6 +155,9 @@ pub async fn move_to_finished(
     call.optional(by.worker_name).arg(fetch.map_or(0, |plan| plan.slots));
     call.optional(fetch.and_then(|plan| plan.stalled_limit)).arg(flag(fetch.is_some_and(|plan| plan.alone)));
     call.optional(by.run);
+    if let Some(results) = by.results {
+        call.arg("results").arg(format!("{}:{results}:", keys.prefix()));
+    }
     for run in jobs.chunk_by(|job, next| job.shares_run(next)) {
         let head = &run[0];
         let token = if IS_UNFENCED { "0" } else { head.token };

@@ -13,6 +13,7 @@ pub mod manual;
 pub mod options;
 pub mod outcome;
 pub mod ready_queue;
+mod results;
 mod retry;
 mod rights;
 pub mod roster;

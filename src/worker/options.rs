@@ -131,6 +131,8 @@ pub struct WorkerOptions {
     pub notify: bool,
     /// The run whose list in Redis gets the ids of the jobs that this worker finishes.
     pub run: Option<Arc<str>>,
+    /// The queue to which the outcomes of jobs are added as jobs.
+    pub results_queue: Option<Arc<str>>,
     /// How its lock tokens begin. It must be unique: two workers with equal tokens could finish each other's jobs.
     #[serde(skip)]
     pub worker_id: String,
@@ -276,6 +278,7 @@ impl WorkerOptions {
             metrics_max_points: self.metrics_max_points.unwrap_or(0),
             worker_name: self.worker_name.as_deref(),
             run: self.run.as_deref(),
+            results: self.results_queue.as_deref(),
             fan_out: self.fan_out,
             leaves_slots: false,
         }

@@ -97,3 +97,20 @@ def test_on_a_cluster_the_prefix_needs_a_hash_tag(cluster):
             with pytest.raises(errors.QueueNameError, match='use prefix "{bull}"'):
                 worker.run(until="empty")
             assert done == []
+
+
+@pytest.mark.parametrize(("results", "fits"), [("{tag}results", True), ("{other}results", False)])
+def test_on_a_cluster_the_queue_for_results_shares_the_hash_tag(cluster, results, fits):
+    with Queue("{tag}work", url=cluster) as queue, Queue(results, url=cluster) as others:
+        before = others.get_waiting_count()
+        job = queue.add("n")
+        worker = Worker(queue.name, lambda job: 1, url=cluster, results_queue=results)
+        by_hand = Worker(queue.name, url=cluster, results_queue=results)
+        if fits:
+            worker.run(until="drained")
+            assert others.get_waiting_count() == before + 1
+        else:
+            for use in (lambda: worker.run(until="drained"), lambda: by_hand.get_next_job("t", block=False)):
+                with pytest.raises(errors.QueueNameError, match="must share the hash tag of queue {tag}work"):
+                    use()
+            assert job.get_state() == "waiting"

@@ -210,6 +210,7 @@ def finish(run):
     """`finish(queue, [...], ...)`: completes or fails jobs; each job is (id, value) or (id, reason, stack, attempts).
 
     `plain_fields` is the number of fields of each job after its fetch; with `value` the jobs share it and are (id,).
+    `results` is the queue to which the outcomes are added.
     Returns {index: code} of the refused jobs, and the fetched jobs.
     """
 
@@ -229,9 +230,11 @@ def finish(run):
         ats="",
         worker="",
         worker_run="",
+        results="",
         raw=False,
     ):
         head = [now, points, fetch, token, 30_000, *limit, worker, fetch, "", False, worker_run]
+        head += ["results", f"bull:{results}:"] if results else []
         first = [len(each), target, token, keep, age, ats, plain_fields, value] if each else []
         reply = run("finish/move_to_finished", queue, *head, *first, *[value for job in each for value in job])
         if raw:

@@ -20,7 +20,7 @@ local function finish_runs(P, batch, ARGV)
     -- A single job that completes and is kept is not searched for: the command that takes it out of active tells
     -- whether it was there. Seldom it was not, and then little is to be undone.
     local sought_last = alone and completed and keep_count < 0 and not run.keep_age and max_points == 0 and not capped
-      and not batch.run_list
+      and not batch.run_list and not batch.results
     local stamp = ats and { 'ats', ats, 'processedOn', '' } or {}
     if ats then
       at = at + 1
@@ -64,9 +64,19 @@ local function finish_runs(P, batch, ARGV)
           local is_new = enter_finished(P, batch, run.set_key, now, id)
           batch.unsure = sought and { id = id, set_key = run.set_key, is_new = is_new, stamp = stamp }
         end
+        local name = batch.results and (call('HGET', job_key, 'name') or '')
         attempts_made = record_job(job_key, job, completed, keep_count ~= 0, now, value, stacktrace, stamp)
         if batch.unsure then
           batch.unsure.recorded = true
+        end
+        if name then
+          --- @include note_result
+          local outcome, field = 'failed', 'failedReason'
+          if completed then
+            outcome, field = 'completed', 'returnvalue'
+          end
+          note_result(P, batch.results, id, name, outcome, field, completed and value or cjson.encode(value),
+            attempts_made, now)
         end
         if capped then -- the length of active decides about the jobs released below, so each job leaves at once
           if keep_count ~= 0 and not alone then
@@ -76,6 +86,10 @@ local function finish_runs(P, batch, ARGV)
           if batch.run_list then
             --- @include list_in_run
             list_in_run(batch, { id })
+          end
+          if name then
+            --- @include add_results
+            add_results(batch.results, batch.fans_out)
           end
           call('LREM', batch.leaving.key, '-1', id)
           batch.entered[1] = nil
@@ -168,6 +182,10 @@ local function finish_runs(P, batch, ARGV)
     if batch.run_list and batch.finished then
       --- @include list_in_run
       list_in_run(batch, accepted_ids(batch))
+    end
+    if batch.results then
+      --- @include add_results
+      add_results(batch.results, batch.fans_out)
     end
     leave_active_batch(batch.leaving) -- does nothing for a job that was not searched for: it has left
   end

@@ -8,6 +8,13 @@ local function read_runs(P, ARGV)
   end
   local runs, ids, job_keys, lock_keys, rare_keys, sets = {}, {}, {}, {}, {}, {}
   local first, jobs, keys = 13, 0, 0
+  local results = ARGV[13] == 'results' and { -- the queue for results
+    P = ARGV[14], runs = {}, -- its prefix, and what is to be added there (see note_result)
+    added = {}, places = {}, sources = {}, -- per run: what was added, where, and of which jobs
+  }
+  if results then
+    first = 15
+  end
   while first < size or first == size and ARGV[size] ~= 'fan_out' do
     local count, target, ats, value = tonumber(ARGV[first]), ARGV[first + 1], ARGV[first + 5], ARGV[first + 7]
     local completed, keep_count = target == 'completed', tonumber(ARGV[first + 3])
@@ -41,6 +48,7 @@ local function read_runs(P, ARGV)
     rare_keys = rare_keys, -- those about the children of the jobs that complete
     sets = sets, -- the finished sets, as keys
     run_list = ARGV[12] ~= '' and P .. 'ext:run-' .. ARGV[12], -- the list of the worker's run, if it has one
+    results = results,
     listed = {}, -- the ids that were appended to it
     locks = {}, -- the token in each job's lock, or false
     has_children = false, -- whether a job that completes has pending or failed children

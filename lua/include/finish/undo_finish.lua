@@ -1,11 +1,15 @@
 --- @include call_many
--- Takes back what a stopped call did for jobs that are still active: their events, their places in the finished sets
--- and in the list of the worker's run.
+-- Takes back what a stopped call did for jobs that are still active: their results, their events, their places in the
+-- finished sets and in the list of the worker's run.
 local function undo_finish(P, batch)
   local active, events = batch.leaving.key, P .. 'events'
   if batch.unsure and not call('LPOS', active, batch.unsure.id) then
     --- @include take_back
     return take_back(P, batch)
+  end
+  if batch.results then
+    --- @include undo_results
+    undo_results(active, batch.results)
   end
   local outcomes = { completed = true, failed = true, ['retries-exhausted'] = true }
   for _, entry in ipairs(batch.first_event and redis.pcall('XRANGE', events, batch.first_event, '+') or {}) do

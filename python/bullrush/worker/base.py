@@ -117,6 +117,10 @@ class WorkerBase(Handle, Generic[JobT]):
             raise InvalidOptionError(
                 f"{self._name!r} is a route, which has no routes; give the base: Worker({base!r}, ..., profile=...)"
             )
+        if self._settings.results_queue == self._name:
+            raise InvalidOptionError(
+                f"results_queue={self._name!r} is the queue of the worker itself: each result would be its next job"
+            )
         handlers.wrap(self._traced)
         self._concurrency: int = self._settings.concurrency
         self._lock = threading.Lock()

@@ -7,9 +7,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from bullrush.errors import InvalidOptionError
+from bullrush.errors import InvalidOptionError, QueueNameError
 from bullrush.values import checks
 from bullrush.values.checks import Check
+from bullrush.values.naming import check_queue_name
 from bullrush.values.shown import shown
 from bullrush.worker.handlers.signature import is_async
 
@@ -82,6 +83,14 @@ def check_run(name: str, value: object) -> str:
     if not isinstance(value, str) or not _RUN.fullmatch(value):
         raise InvalidOptionError(f"{name} must be 1 to 64 letters, digits, - or _, not {shown(value)}")
     return value
+
+
+def check_results_queue(name: str, value: object) -> str:
+    """Return the name of a queue."""
+    try:
+        return check_queue_name(value)
+    except QueueNameError as error:
+        raise InvalidOptionError(f"{name} must be the name of a queue, not {shown(value)}: {error}") from None
 
 
 _LIMITER: Final[dict[str, Check]] = {"max": checks.at_least(1), "duration": checks.positive_milliseconds}

@@ -33,6 +33,7 @@ from bullrush.worker.option_checks import (
     check_limiter,
     check_metrics,
     check_payload_limit,
+    check_results_queue,
     check_run,
 )
 
@@ -274,6 +275,19 @@ class WorkerOptions(HandleOptions, TracedOptions, Routing, total=False):
                 "up to 64 letters, digits, ``-`` and ``_``. The ids of the jobs that this worker finishes (completed, "
                 "or failed for good) are appended to the list ``<prefix>:<queue>:ext:run-<run>``, which lives for 7 "
                 "days after its last job. Workers may share a run. Their lock tokens begin with the run and a dot."
+            ),
+        ),
+    ]
+    results_queue: Annotated[
+        str | None,
+        Option(
+            check_results_queue,
+            bullmq=None,
+            doc=(
+                "the name of another queue with the same prefix: when a job of this worker completes or fails for good,"
+                " its outcome is added there as a job, in the same step. The job has the same name; its data is a dict "
+                'with ``queue``, ``id``, ``name``, ``state`` ("completed" or "failed"), ``attemptsMade``, '
+                "``finishedOn`` (ms), and ``returnvalue`` or ``failedReason``."
             ),
         ),
     ]

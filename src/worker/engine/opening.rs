@@ -13,6 +13,7 @@ use crate::protocol::keys::hash_tag;
 use crate::protocol::Keys;
 use crate::queue::{QueueHandle, QueueOptions};
 use crate::worker::finish::Finisher;
+use crate::worker::results::Results;
 use crate::worker::rights;
 
 impl Engine {
@@ -93,6 +94,9 @@ impl Engine {
         }
         let queue = self.queue(&self.link, &self.keys);
         rights::wait_until_usable(&self.state, &self.link, &queue).await?;
+        if let Some(results) = Results::new(&self.link, &self.keys, &self.state.options)? {
+            results.ready(&self.keys).await?;
+        }
         self.open_lanes();
         if let Some(own) = self.lanes.states.iter().position(|state| state.lane.keys == self.keys) {
             self.accept_lane(own);

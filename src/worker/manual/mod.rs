@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use super::fetch::{fetch_plan, FetchRequest, Room};
 use super::lanes::Lane;
 use super::options::WorkerOptions;
+use super::results::Results;
 use crate::connection::{BlockingLink, Link};
 use crate::error::Result;
 use crate::mutex::Mutex;
@@ -39,6 +40,7 @@ pub struct Manual {
     /// The blocking connection was asked for: other programs list workers by its name.
     connected: AtomicBool,
     closed: watch::Sender<bool>,
+    results: Option<Results>,
     lost: Mutex<Lost>,
     /// For the log of the caller.
     warnings: Mutex<Vec<String>>,
@@ -50,7 +52,19 @@ impl Manual {
         let closed = watch::Sender::new(false);
         let (blocking, connected) = (tokio::sync::Mutex::new(blocking), AtomicBool::new(false));
         let lane = Arc::new(Lane::single(queue.keys().clone()));
-        Self { queue, options, lane, blocking, connected, closed, lost: Mutex::default(), warnings: Mutex::default() }
+        // Python has checked the name.
+        let results = Results::new(queue.link(), queue.keys(), &options).ok().flatten();
+        Self {
+            queue,
+            options,
+            lane,
+            blocking,
+            connected,
+            closed,
+            results,
+            lost: Mutex::default(),
+            warnings: Mutex::default(),
+        }
     }
 
     /// What has happened since the last call and belongs in a log.

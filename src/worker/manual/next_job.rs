@@ -34,6 +34,9 @@ impl Manual {
         given_up: watch::Receiver<bool>,
     ) -> Result<Option<Arc<HeldJob>>> {
         self.queue.ready().await?;
+        if let Some(results) = &self.results {
+            results.ready(self.keys()).await?;
+        }
         if !self.connected.swap(true, Ordering::Relaxed) {
             let worker = self.clone();
             // The fetch does not wait for it. If it fails, the next wait for a marker connects.

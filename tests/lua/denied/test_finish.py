@@ -1,5 +1,7 @@
 """lua/finish: a denied command loses no job, and the same call made again completes the first one."""
 
+import json
+
 import pytest
 
 from tests.lua.denied.scenarios import NOW, Scenario
@@ -105,6 +107,36 @@ def test_each_job_is_listed_once_in_its_run(scenarios, add, fetch, client, cappe
     for queue in queues:
         assert sorted(client.lrange(f"bull:{queue}:ext:run-r1", 0, -1)) == sorted(ids)
         assert client.ttl(f"bull:{queue}:ext:run-r1") > 0
+
+
+@pytest.mark.parametrize("capped", [False, True])
+@pytest.mark.parametrize("keep", [-1, 0])
+def test_each_outcome_is_one_job_of_the_queue_for_results(scenarios, three_active, client, capped, keep):
+    prepare = three_active()
+
+    def prepared(queue):
+        prepare(queue)
+        if capped:
+            client.hset(f"bull:{queue}:meta", "concurrency", 3)
+
+    head, *jobs = [NOW, 0, 2, "next", 30_000, "", "", "", 2, "", 0, ""], *((job_id, "1") for job_id in IDS)
+    first = [len(IDS), "completed", "t", keep, "", "", "", ""]
+    parts = [*first, *(part for job in jobs for part in job)]
+
+    def calls(queue):
+        return [("finish/move_to_finished", *head, "results", f"bull:{queue}-results:", *parts)]
+
+    for command in scenarios.commands_of(Scenario(prepared, calls, placed=IDS if keep else ()))[0]:
+        queue = scenarios.new_queue()
+        scenarios.allow_all()
+        prepared(queue)
+        scenarios.deny(command)
+        for _ in range(2):
+            scenarios.attempt(queue, *calls(queue))
+            scenarios.allow_all()
+        results = client.lrange(f"bull:{queue}-results:wait", 0, -1)
+        data = [json.loads(client.hget(f"bull:{queue}-results:{job_id}", "data")) for job_id in results]
+        assert sorted(one["id"] for one in data) == list(IDS), command
 
 
 def one_by_one(row, target="completed", plain_fields=8):
