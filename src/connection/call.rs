@@ -343,6 +343,19 @@ impl Link {
         ))
     }
 
+    /// Makes a read, and once more on a new connection if a reply has a shape that its call cannot have.
+    ///
+    /// # Errors
+    /// Those of `read`; for [`Error::WrongShape`] see [`Link::believe`].
+    pub async fn look<T, F: Future<Output = Result<T>>>(&self, read: impl Fn() -> F) -> Result<T> {
+        let result = read().await;
+        if !matches!(result, Err(Error::WrongShape(_))) {
+            return result;
+        }
+        let _ = self.believe(Retry::Look, result);
+        self.believe(Retry::Look, read().await)
+    }
+
     /// Returns what was read from a reply. If the reply has a shape that its call cannot have, the connection is
     /// closed, and the call counts as one without a reply.
     ///

@@ -4,7 +4,7 @@ use redis::Value;
 
 use super::{eval, flag, lua, Call, Script};
 use crate::connection::{Link, Retry};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::protocol::{reply, JobRecord, Keys};
 
 /// How a worker fetches, in `move_to_active` and in `move_to_finished`.
@@ -74,9 +74,11 @@ pub struct Fetched {
 
 impl Fetched {
     pub(super) fn read(mut items: impl Iterator<Item = Value>) -> Result<Self> {
-        let limit_ttl = items.next().map_or(Ok(0), reply::integer)?;
-        let next_delayed = items.next().map_or(Ok(0), reply::integer)?;
-        let hold = items.next().map_or(Ok(0), reply::integer)?;
+        let mut number = || match items.next() {
+            Some(Value::Int(number)) => Ok(number),
+            _ => Err(Error::wrong_shape("what stopped a fetch")),
+        };
+        let (limit_ttl, next_delayed, hold) = (number()?, number()?, number()?);
         let limit = usize::try_from(hold / 4).ok().filter(|limit| *limit > 0);
         let full = limit.map(|limit| Full { limit, awaited: hold % 4 == 1 });
         let rate_limit = usize::try_from(hold.unsigned_abs()).ok().filter(|_| hold < 0);
@@ -153,4 +155,17 @@ pub async fn recover_active<'a>(
         call.arg(id);
     }
     eval(link, &call, Retry::Safe, |reply| reply::jobs(Some(reply))).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_that_does_not_say_what_stopped_the_fetch_is_none_of_a_fetch() {
+        assert!(Fetched::read([Value::Int(0), Value::Int(0), Value::Int(0)].into_iter()).is_ok());
+        for reply in [vec![], vec![Value::Int(0)], vec![Value::Int(0), Value::Int(0), Value::Nil]] {
+            assert!(matches!(Fetched::read(reply.into_iter()), Err(Error::WrongShape(_))));
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! Replies that are lost, doubled or swapped on the way while the connection stays open.
 
 use std::future::pending;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -65,6 +66,24 @@ async fn no_read_gets_the_reply_to_another_one_whatever_reply_is_lost_doubled_or
             }
         }
     }
+}
+
+#[tokio::test]
+async fn a_read_whose_reply_has_a_shape_that_it_cannot_have_is_made_again_on_another_connection() {
+    let server = Server::start();
+    let link = server.link();
+    run(&link, "PING").await;
+    let (before, tries) = (link.generation(), AtomicUsize::new(0));
+    let read = || async {
+        let reply = link.call(redis::cmd("PING"), Retry::Look).await?;
+        match tries.fetch_add(1, Ordering::Relaxed) {
+            0 => reply::array(reply).map(drop),
+            _ => reply::text(reply).map(drop),
+        }
+    };
+    link.look(read).await.unwrap();
+    assert_eq!(tries.load(Ordering::Relaxed), 2);
+    assert!(link.generation() > before);
 }
 
 #[tokio::test]

@@ -75,8 +75,9 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
   local ids, scores, waiting = (scan and scan.read or read_waiting)(P, wanted)
   local found, taken = #ids, #ids
 
-  -- Read all jobs before the first write, and stop at a job that must not be fetched now.
-  local jobs, starts, no_jobs, dropped = {}, {}, false, 0
+  -- Read all jobs before the first write. Stop at a job that must not be fetched now, and when there is so much data
+  -- that others would wait for it: the marker below brings the worker back for the rest.
+  local jobs, starts, no_jobs, dropped, room = {}, {}, false, 0, 1000000
   for i = 1, found do
     local hash = on_hash('HGETALL', P .. ids[i]) -- one command, where HMGET needs an HLEN beside it
     local job, start, ahead, standard = {}, '1', i > slots, nil
@@ -89,12 +90,14 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
       for value = 1, 6 do
         standard = job[value] and standard
       end
+      room = standard and room - #job[2] - #job[3] or room
     end
     if not hash then
       start = false
     elseif not standard then
       local stalled
       for field = 1, #hash, 2 do
+        room = room - #hash[field + 1]
         if hash[field] == 'ats' then
           start = (tonumber(hash[field + 1]) or 0) + 1 .. ''
         elseif hash[field] == 'stc' then
@@ -119,7 +122,10 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
       no_jobs, dropped = no_jobs or {}, dropped + 1
       no_jobs[i] = true
     end
-    if taken == 1 then
+    if room < 0 then
+      taken = math.min(taken, i)
+    end
+    if taken == i then
       break
     end
   end

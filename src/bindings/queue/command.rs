@@ -70,13 +70,18 @@ impl CoreQueue {
             if checked {
                 queue.ready().await?;
             }
-            let replies = queue.link().pipeline(&commands, retry).await?;
-            let checked = commands.iter().zip(replies).map(|(command, reply)| match shape(command) {
-                // The other two arguments are the command and the key.
-                Some(shape) => reply::checked_shape(shape, command.args_iter().count().saturating_sub(2), reply?),
-                None => reply,
-            });
-            Ok(Output::Values(checked.collect::<Result<Vec<Value>>>()?))
+            let read = || async {
+                let replies = queue.link().pipeline(&commands, retry).await?;
+                let checked = commands.iter().zip(replies).map(|(command, reply)| match shape(command) {
+                    // The other two arguments are the command and the key.
+                    Some(shape) => reply::checked_shape(shape, command.args_iter().count().saturating_sub(2), reply?),
+                    None => reply,
+                });
+                checked.collect::<Result<Vec<Value>>>()
+            };
+            // Only commands that are read have a shape.
+            let values = if retry == Retry::Look { queue.link().look(read).await } else { read().await };
+            Ok(Output::Values(values?))
         })
     }
 }

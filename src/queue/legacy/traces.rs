@@ -47,6 +47,10 @@ pub struct Traces {
 impl Traces {
     /// Reads them in one round trip; in more only where Bull is met, and in a cluster where no key is BullMQ's.
     pub async fn read(link: &Link, keys: &Keys) -> Result<Self> {
+        link.look(|| Self::read_once(link, keys)).await
+    }
+
+    async fn read_once(link: &Link, keys: &Keys) -> Result<Self> {
         let mut commands: Vec<Cmd> = known().map(|key| command("TYPE", &[&keys.of(key.name)])).collect();
         commands.push(command("HMGET", &[keys.meta(), "version", "opts.maxLenEvents"]));
         let mut signpost = command("HMGET", &[&keys.of("ext:moved")]);
@@ -59,12 +63,12 @@ impl Traces {
         // An error means that the key is no hash, which is told elsewhere if it matters.
         let mut hash = || {
             let read = replies.pop().and_then(std::result::Result::ok).map(reply::array).transpose();
-            link.believe(Retry::Look, read).map(Option::unwrap_or_default)
+            read.map(Option::unwrap_or_default)
         };
         let signpost = hash()?.into_iter().map(reply::text).collect::<Result<Vec<_>>>().unwrap_or_default();
         let meta = hash()?;
         let found = replies.into_iter().map(|reply| reply::text(reply?)).collect::<Result<Vec<_>>>();
-        let found = link.believe(Retry::Look, found).map_err(|error| unknown_type(link, error))?;
+        let found = found.map_err(|error| unknown_type(link, error))?;
         let signpost = <[String; 3]>::try_from(signpost).ok();
         let mut traces = Traces {
             found,

@@ -293,3 +293,14 @@ def test_an_id_whose_key_is_no_hash_leaves_the_queue_and_stops_no_other_job(add,
     assert after["active"] == ["2", "1"]
     assert "bad:lock" not in after
     assert after["bad"] == "not a job"
+
+
+@pytest.mark.parametrize("kind", ["standard", "with more fields"])
+def test_a_fetch_takes_about_a_megabyte_and_one_job_at_least(add, fetch, client, queue, kind):
+    """All other clients wait for its reply. The marker brings the worker back for the rest."""
+    add(queue, *['"' + "x" * 400_000 + '"'] * 5, '"' + "x" * 2_000_000 + '"')
+    if kind != "standard":
+        for job_id in range(1, 7):
+            client.hset(f"bull:{queue}:{job_id}", "atm", 1)
+    assert [list(fetch(queue, 100).jobs) for _ in range(3)] == [["1", "2", "3"], ["4", "5", "6"], []]
+    assert client.exists(f"bull:{queue}:marker")
