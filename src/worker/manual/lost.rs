@@ -9,16 +9,9 @@ use crate::error::Result;
 use crate::protocol::JobRecord;
 use crate::scripts::fetch::recover_active;
 use crate::scripts::finish;
-use crate::worker::fetch::{LateFetches, SentFetch};
+use crate::worker::fetch::SentFetch;
 use crate::worker::held::{Claim, HeldJob};
 use crate::worker::sleep::sleep_until;
-
-/// Fetches that Redis may get late, and whether somebody looks for their jobs.
-#[derive(Default)]
-pub struct Lost {
-    late: LateFetches,
-    is_watched: bool,
-}
 
 impl Manual {
     /// Take the job of a fetch whose reply got lost. If it is not there, it goes back to the queue as soon as it is.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use super::fetch::{fetch_plan, FetchRequest, Room};
+use super::fetch::{fetch_plan, FetchRequest, LateFetches, Room};
 use super::lanes::Lane;
 use super::options::WorkerOptions;
 use super::results::Results;
@@ -30,7 +30,13 @@ const LEAVING: Duration = Duration::from_secs(1);
 const MOST_TRIES: usize = 5;
 
 pub use self::finish::{Attempt, FailedAttempt, NextAttempt};
-use self::lost::Lost;
+
+/// Fetches that Redis may get late, and whether somebody looks for their jobs.
+#[derive(Default)]
+struct Lost {
+    late: LateFetches,
+    is_watched: bool,
+}
 
 pub struct Manual {
     queue: QueueHandle,
