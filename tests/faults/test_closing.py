@@ -56,12 +56,18 @@ def gated(queue: Queue, gate: Path, count: int, **options) -> list[str]:
     return [job.id for job in queue.add_bulk(jobs)]
 
 
-@pytest.mark.parametrize("prefetch", [5, 200], ids=["a_few", "hundreds"])
-def test_jobs_claimed_ahead_go_back_to_the_front_in_their_order(queue, own_redis, run, gate, ledger, prefetch):
-    ids = gated(queue, gate, 1 + prefetch)
-    running = run(prefetch=prefetch)
-    wait_until(lambda: own_redis.llen("bull:work:active") == 1 + prefetch, "all are fetched")
+@pytest.fixture(params=[5, 200], ids=["a_few", "hundreds"])
+def claimed(request, queue, own_redis, run, gate, ledger) -> tuple[Running, list[str]]:
+    """Return a worker that runs one job and has claimed others, and the ids of all."""
+    ids = gated(queue, gate, 1 + request.param)
+    running = run(prefetch=request.param)
+    wait_until(lambda: own_redis.llen("bull:work:active") == len(ids), "all are fetched")
     wait_until(lambda: ledger.begun == ids[:1], "one runs")
+    return running, ids
+
+
+def test_jobs_claimed_ahead_go_back_to_the_front_in_their_order(queue, own_redis, claimed, gate, ledger):
+    running, ids = claimed
     later = [job.id for job in queue.add_bulk([{"name": "quick"}] * 3)]
     closing = threading.Thread(target=running.close)
     closing.start()
@@ -142,12 +148,8 @@ def test_jobs_that_take_too_long_are_left_to_the_stalled_check(queue, own_redis,
     ledger.check(own_redis, "work", duplicates=2)
 
 
-@pytest.mark.parametrize("prefetch", [5, 200], ids=["a_few", "hundreds"])
-def test_without_time_for_handlers_only_their_jobs_are_left(queue, own_redis, run, gate, ledger, prefetch):
-    ids = gated(queue, gate, 1 + prefetch)
-    running = run(prefetch=prefetch)
-    wait_until(lambda: own_redis.llen("bull:work:active") == 1 + prefetch, "all are fetched")
-    wait_until(lambda: ledger.begun == ids[:1], "one runs")
+def test_without_time_for_handlers_only_their_jobs_are_left(own_redis, claimed):
+    running, ids = claimed
     running.close(timeout=0)
     assert own_redis.lrange("bull:work:active", 0, -1) == ids[:1]
     assert own_redis.lrange("bull:work:wait", 0, -1)[::-1] == ids[1:]

@@ -152,6 +152,17 @@ def test_an_outcome_whose_reply_got_lost_counts_once(queue, own_redis, proxy, wo
 
 
 @SHARES
+def test_an_outcome_whose_reply_got_lost_is_one_result(queue, own_redis, proxy, work, share):
+    work(results_queue="results")
+    before = own_redis.llen("bull:results:wait")
+    trap = proxy.lose_reply("move_to_finished", share)
+    queue.add("quick")
+    wait_until(settled(queue, 1), "the job is done")
+    assert trap.sprung.is_set()
+    assert own_redis.llen("bull:results:wait") == before + 1
+
+
+@SHARES
 def test_jobs_fetched_by_a_finish_with_a_lost_reply_are_run(queue, own_redis, proxy, work, ledger, tmp_path, share):
     work(concurrency=1, prefetch=0)
     gate = tmp_path / "gate"

@@ -16,6 +16,7 @@ local function finish_runs(P, batch, ARGV)
 
   for _, run in ipairs(batch.runs) do
     local completed, keep_count, count, width = run.completed, run.keep_count, run.count, run.width
+    local outcome, field = run.target, completed and 'returnvalue' or 'failedReason'
     local token, plain_fields, shared_value, ats, at = run.token, run.plain_fields, run.value, run.ats, run.first
     -- A single job that completes and is kept is not searched for: the command that takes it out of active tells
     -- whether it was there. Seldom it was not, and then little is to be undone.
@@ -71,10 +72,6 @@ local function finish_runs(P, batch, ARGV)
         end
         if name then
           --- @include note_result
-          local outcome, field = 'failed', 'failedReason'
-          if completed then
-            outcome, field = 'completed', 'returnvalue'
-          end
           note_result(P, batch.results, id, name, outcome, field, completed and value or cjson.encode(value),
             attempts_made, now)
         end
@@ -140,10 +137,6 @@ local function finish_runs(P, batch, ARGV)
 
       -- Announce.
       if code == 0 then
-        local outcome, field = 'failed', 'failedReason'
-        if completed then
-          outcome, field = 'completed', 'returnvalue'
-        end
         local event
         if max_len then
           event = call('XADD', events, 'MAXLEN', '~', max_len + 1, '*', 'event', outcome, 'jobId', id, field, value,

@@ -61,11 +61,28 @@ def test_jobs_wait_for_their_children(scenarios, three_active, client):
     assert scenarios.faults(Scenario(with_children, calls)) == {}
 
 
-def finishing(*each_job, target="completed", keep=-1, value="", worker_run=""):
-    """Return one call that finishes three jobs and fetches the next."""
+def finishing(*each_job, target="completed", keep=-1, value="", worker_run="", results=False):
+    """Return one call that finishes three jobs and fetches the next. `results`: to <queue>-results."""
     head = [NOW, 0, 2, "next", 30_000, "", "", "", 2, "", 0, worker_run]
-    first = [len(each_job), target, "t", keep, "", "", "", value]
-    return lambda queue: [("finish/move_to_finished", *head, *first, *(part for job in each_job for part in job))]
+    parts = [len(each_job), target, "t", keep, "", "", "", value, *(part for job in each_job for part in job)]
+
+    def calls(queue):
+        where = ["results", f"bull:{queue}-results:"] if results else []
+        return [("finish/move_to_finished", *head, *where, *parts)]
+
+    return calls
+
+
+def made_again(scenarios, prepare, calls, command):
+    """Make calls while a command is denied, and again when it is not; return their queue."""
+    queue = scenarios.new_queue()
+    scenarios.allow_all()
+    prepare(queue)
+    scenarios.deny(command)
+    for _ in range(2):
+        scenarios.attempt(queue, *calls(queue))
+        scenarios.allow_all()
+    return queue
 
 
 COMPLETED = finishing(*((job_id, "1") for job_id in IDS))
@@ -97,13 +114,7 @@ def test_each_job_is_listed_once_in_its_run(scenarios, add, fetch, client, cappe
         assert scenarios.faults(scenario) == {}
     else:
         for command in scenarios.commands_of(scenario)[0]:
-            queue = scenarios.new_queue()
-            scenarios.allow_all()
-            prepare(queue)
-            scenarios.deny(command)
-            for _ in range(2):
-                scenarios.attempt(queue, *calls(queue))
-                scenarios.allow_all()
+            made_again(scenarios, prepare, calls, command)
     for queue in queues:
         assert sorted(client.lrange(f"bull:{queue}:ext:run-r1", 0, -1)) == sorted(ids)
         assert client.ttl(f"bull:{queue}:ext:run-r1") > 0
@@ -119,21 +130,9 @@ def test_each_outcome_is_one_job_of_the_queue_for_results(scenarios, three_activ
         if capped:
             client.hset(f"bull:{queue}:meta", "concurrency", 3)
 
-    head, *jobs = [NOW, 0, 2, "next", 30_000, "", "", "", 2, "", 0, ""], *((job_id, "1") for job_id in IDS)
-    first = [len(IDS), "completed", "t", keep, "", "", "", ""]
-    parts = [*first, *(part for job in jobs for part in job)]
-
-    def calls(queue):
-        return [("finish/move_to_finished", *head, "results", f"bull:{queue}-results:", *parts)]
-
+    calls = finishing(*((job_id, "1") for job_id in IDS), keep=keep, results=True)
     for command in scenarios.commands_of(Scenario(prepared, calls, placed=IDS if keep else ()))[0]:
-        queue = scenarios.new_queue()
-        scenarios.allow_all()
-        prepared(queue)
-        scenarios.deny(command)
-        for _ in range(2):
-            scenarios.attempt(queue, *calls(queue))
-            scenarios.allow_all()
+        queue = made_again(scenarios, prepared, calls, command)
         results = client.lrange(f"bull:{queue}-results:wait", 0, -1)
         data = [json.loads(client.hget(f"bull:{queue}-results:{job_id}", "data")) for job_id in results]
         assert sorted(one["id"] for one in data) == list(IDS), command
