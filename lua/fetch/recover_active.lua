@@ -1,13 +1,14 @@
 --- Finds the jobs of a lost reply: in active, locked by `token`, not known to the caller.
 --- KEYS[1] <prefix>:<queue>:meta
---- ARGV    token, known id...
---- Returns one MessagePack array of id, { flat hash }, id, { flat hash }... oldest first. Writes nothing.
+--- ARGV    token, with_data (0 = the ids alone), known id...
+--- Returns one MessagePack array of id, { flat hash }, id, { flat hash }... oldest first; without data { } is in place
+---         of each hash. Writes nothing.
 local call = redis.call
 
 local P = string.sub(KEYS[1], 1, -5)
-local token = ARGV[1]
+local token, with_data = ARGV[1], ARGV[2] ~= '0'
 local known = {}
-for i = 2, #ARGV do
+for i = 3, #ARGV do
   known[ARGV[i]] = true
 end
 local ids, locks = {}, {}
@@ -26,7 +27,7 @@ for from = 1, #ids, 1000 do
     if held[i] == token then
       local id = ids[from + i - 1]
       jobs[#jobs + 1] = id
-      jobs[#jobs + 1] = { call('HGETALL', P .. id) }
+      jobs[#jobs + 1] = with_data and { call('HGETALL', P .. id) } or {}
     end
   end
 end

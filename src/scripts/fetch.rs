@@ -1,5 +1,7 @@
 //! Fetching jobs: `lua/fetch`.
 
+use std::sync::Arc;
+
 use redis::Value;
 
 use super::{eval, flag, lua, Call, Script};
@@ -148,13 +150,25 @@ pub async fn recover_active<'a>(
     keys: &Keys,
     token: &str,
     known: impl IntoIterator<Item = &'a str>,
+    retry: Retry,
 ) -> Result<Vec<JobRecord>> {
     let mut call = Call::new(&lua::fetch::RECOVER_ACTIVE, keys);
-    call.arg(token);
+    call.arg(token).arg(flag(true));
     for id in known {
         call.arg(id);
     }
-    eval(link, &call, Retry::Safe, |reply| reply::jobs(Some(reply))).await
+    eval(link, &call, retry, |reply| reply::jobs(Some(reply))).await
+}
+
+/// The ids of all jobs that `token` holds, oldest first.
+///
+/// # Errors
+/// What [`eval`] returns.
+pub async fn active_ids(link: &Link, keys: &Keys, token: &str) -> Result<Vec<Arc<str>>> {
+    let mut call = Call::new(&lua::fetch::RECOVER_ACTIVE, keys);
+    call.arg(token).arg(flag(false));
+    let jobs = eval(link, &call, Retry::Look, |reply| reply::jobs(Some(reply))).await?;
+    Ok(jobs.into_iter().map(|job| job.id).collect())
 }
 
 #[cfg(test)]

@@ -93,6 +93,7 @@ class Proxy(Looping):
         self._mutation: tuple[random.Random, float] | None = None
         self._answers_waits = False
         self._hangs_up = False
+        self._reset_by: bytes | None = None
         #: How many connections were made, and how many waits for jobs were swallowed, or answered here.
         self.accepted = 0
         self.swallowed = 0
@@ -146,6 +147,14 @@ class Proxy(Looping):
     def answer_waits(self, on: bool) -> None:
         """Answer each wait for jobs at once, as a server does whose clock is set forward during the wait."""
         self._answers_waits = on
+
+    def reset_by(self, text: bytes | None) -> None:
+        """Reset each connection whose reply has this text, as a firewall does that looks into the data."""
+        self._reset_by = text
+
+    def resets(self, data: bytes) -> bool:
+        """Return whether this piece of a reply resets its connection."""
+        return self._reset_by is not None and self._reset_by in data
 
     def hang_up(self, on: bool) -> None:
         """Close a connection when it calls a script: it was made, and is of no use."""
@@ -360,6 +369,8 @@ class _Connection:
         while data := await server.read(65536):
             if self._proxy.swallows() or self.dead:
                 continue
+            if self._proxy.resets(data):
+                return self.end(reset=True)
             trap = self._trap
             if trap is None:
                 data, late = await self._proxy.delivered(data) + late, b""
@@ -377,4 +388,4 @@ class _Connection:
                 await self._client[1].drain()
                 self.end()
                 trap.sprung.set()
-                return
+                return None

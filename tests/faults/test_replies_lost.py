@@ -85,6 +85,21 @@ def test_jobs_of_a_fetch_that_redis_gets_late_are_run_long_before_their_locks_ex
     assert own_redis.xlen("bull:work:events") and queue.get_active_count() == 0
 
 
+def test_a_job_whose_data_breaks_the_connection_does_not_keep_the_jobs_of_its_fetch(queue, proxy, work, ledger):
+    """They are asked for one by one; that job is left to the check for stalled jobs."""
+    worker = work(concurrency=10, prefetch=0)
+    reported = []
+    worker.on("error", lambda error: reported.append(str(error)))
+    proxy.reset_by(b"forbidden")
+    queue.pause()
+    first, broken, last = queue.add_bulk([{"name": "quick"}, {"name": "quick", "data": "forbidden"}, {"name": "quick"}])
+    queue.resume()
+    wait_until(lambda: {first.get_state(), last.get_state()} == {"completed"}, "the others are done")
+    wait_until(lambda: any(f"job {broken.id} " in error for error in reported), "the cause is named")
+    assert broken.get_state() == "active"
+    assert [queue.get_job(job.id).attempts_started for job in (first, last)] == [1, 1]
+
+
 @pytest.fixture
 def by_hand(queue, proxy) -> Iterator[Worker]:
     """Return a worker behind the proxy that has loaded its scripts."""

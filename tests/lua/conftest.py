@@ -161,10 +161,10 @@ def job_hash(job):
 
 @pytest.fixture
 def recover(run):
-    """`recover(queue, token, *known)`: the jobs of a lost reply, as {id: hash}."""
+    """`recover(queue, token, *known)`: the jobs of a lost reply, as {id: hash}; `with_data=0`: as {id: None}."""
 
-    def jobs(queue, token, *known):
-        return unpacked(run("fetch/recover_active", queue, token, *known))
+    def jobs(queue, token, *known, with_data=1):
+        return unpacked(run("fetch/recover_active", queue, token, with_data, *known))
 
     return jobs
 

@@ -122,11 +122,11 @@ async fn a_wait_on_a_closed_link_ends() {
 async fn a_marker_that_is_put_back_does_not_replace_an_earlier_one_that_came_meanwhile() {
     let server = Server::start();
     let link = server.link();
-    let lane = Lane::single(Keys::new("bull", "q").unwrap());
+    let lane = Arc::new(Lane::single(Keys::new("bull", "q").unwrap()));
     let fetcher = Fetcher::new(link.clone(), "worker".to_owned());
     for (stored, kept) in [(5_000, "5000"), (9_000, "7000")] {
         run(&link, &format!("ZADD {} {stored} 1", lane.keys.marker())).await;
-        fetcher.put_back(&lane, Marker { lane: 0, member: "1".to_owned(), score: 7_000.0 }).await;
+        fetcher.put_back(vec![(lane.clone(), Marker { lane: 0, member: "1".to_owned(), score: 7_000.0 })]).await;
         assert_eq!(text(&link, &format!("ZSCORE {} 1", lane.keys.marker())).await, kept);
     }
 }

@@ -3,7 +3,7 @@ use bullrush::connection::{Link, Retry};
 use bullrush::error::Error;
 use bullrush::protocol::{JobBatch, Keep, Keys, NewJob};
 use bullrush::scripts::add::{add_scheduler_iteration, NextIteration};
-use bullrush::scripts::fetch::{move_to_active, recover_active, start_jobs, FetchPlan, Started};
+use bullrush::scripts::fetch::{active_ids, move_to_active, recover_active, start_jobs, FetchPlan, Started};
 use bullrush::scripts::finish::{
     self, move_to_finished, Failure, Finished, FinishedBy, GivenBack, JobError, JobResult,
 };
@@ -89,10 +89,12 @@ async fn jobs_of_a_lost_fetch_are_found_by_their_token() {
     let (link, keys) = (server.link(), keys());
     filled(&link, 3).await;
     move_to_active(&link, &keys, 1, &PLAN).await.unwrap();
-    let found = recover_active(&link, &keys, "t:1", ["2"]).await.unwrap();
+    let found = recover_active(&link, &keys, "t:1", ["2"], Retry::Look).await.unwrap();
     let ids: Vec<&str> = found.iter().map(|job| &*job.id).collect();
     assert_eq!(ids, ["1", "3"]);
     assert_eq!(found[0].name(), "job");
+    let ids = active_ids(&link, &keys, "t:1").await.unwrap();
+    assert_eq!(ids.iter().map(|id| &**id).collect::<Vec<_>>(), ["1", "2", "3"]);
 }
 
 #[tokio::test]

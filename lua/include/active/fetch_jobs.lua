@@ -4,6 +4,7 @@
 --- @include read_waiting
 --- @include enter_active
 --- @include on_hash
+--- @include standard_job
 -- Moves up to `count` jobs to active under one token and appends to `reply`:
 --   limiter ttl (below 0: of the queue's own rate limit, although that of `shared` was to count), next due ms,
 --   hold: 1 nothing may be claimed ahead now, 2 the next job must run alone, else 0; below 0 as 1, since -n jobs may
@@ -80,21 +81,13 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
   local jobs, starts, no_jobs, dropped, room = {}, {}, false, 0, 1000000
   for i = 1, found do
     local hash = on_hash('HGETALL', P .. ids[i]) -- one command, where HMGET needs an HLEN beside it
-    local job, start, ahead, standard = {}, '1', i > slots, nil
-    if hash and #hash == 12 then -- in any order: a hash with long values has none
-      standard = {}
-      for field = 1, 11, 2 do
-        standard[hash[field]] = hash[field + 1]
-      end
-      job = { standard.name, standard.data, standard.opts, standard.timestamp, standard.delay, standard.priority }
-      for value = 1, 6 do
-        standard = job[value] and standard
-      end
-      room = standard and room - #job[2] - #job[3] or room
-    end
-    if not hash then
-      start = false
-    elseif not standard then
+    local start, ahead = '1', i > slots
+    local job = hash and standard_job(hash)
+    if job then
+      room = room - #job[2] - #job[3]
+    elseif not hash then
+      job, start = {}, false
+    else
       local stalled
       for field = 1, #hash, 2 do
         room = room - #hash[field + 1]

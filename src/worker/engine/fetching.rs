@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::{Engine, MAX_WAIT};
 use crate::error::Error;
 use crate::heartbeat::WorkerLoop;
-use crate::worker::fetch::SentFetch;
+use crate::worker::fetch::{SentFetch, MAX_BREAKS};
 use crate::worker::sleep::sleep_until;
 use crate::worker::state::Closing;
 
@@ -78,20 +78,31 @@ impl Engine {
     }
 
     /// Find the jobs of a fetch whose reply got lost.
-    pub(super) async fn recover(&mut self, sent: SentFetch) {
+    pub(super) async fn recover(&mut self, mut sent: SentFetch) {
         let position = sent.request.lane.position;
-        match self.fetching.fetcher.recover(sent.clone()).await {
-            Ok(batch) => {
-                if batch.jobs.is_empty() {
+        let found = match sent.breaks < MAX_BREAKS {
+            true => self.fetching.fetcher.recover(sent.clone()).await.map(|batch| (batch, Vec::new())),
+            false => self.fetching.fetcher.recover_apart(sent.clone()).await,
+        };
+        match found {
+            Ok((batch, breaking)) => {
+                if batch.jobs.is_empty() && breaking.is_empty() {
                     self.fetching.late.expect(sent, Instant::now());
                 }
                 self.lanes.states[position].hint.look_again();
                 self.receive(batch);
+                for id in breaking {
+                    self.state.error(format!(
+                        "the connection breaks each time job {id} is sent to this worker: it is left to the check for \
+                         stalled jobs"
+                    ));
+                }
             }
             Err(error) if error.is_passing() || matches!(error, Error::OutcomeUnknown(_)) => {
                 if !matches!(error, Error::ConnectionLost(_) | Error::OutcomeUnknown(_)) {
                     self.pause_fetching("could not recover a fetch", &error);
                 }
+                sent.breaks += u32::from(matches!(error, Error::OutcomeUnknown(_)));
                 self.lanes.states[position].lost_replies.push(sent);
             }
             Err(error) if self.has_several_lanes() => self.refuse_lane(position, &error),

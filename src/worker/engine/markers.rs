@@ -28,13 +28,31 @@ impl Engine {
         if let Some(popped) = self.waiting.waiter.poll() {
             self.note_popped(popped);
         }
-        for state in &mut self.lanes.states {
-            if state.hint.has_popped() && !(can_fetch && state.may_grow()) {
-                if let Some(marker) = state.hint.take_popped() {
-                    self.fetching.fetcher.put_back(&state.lane, marker).await;
-                }
-            }
+        if can_fetch {
+            self.take_markers().await;
         }
+        let no_use = self.lanes.states.iter_mut().filter(|state| !(can_fetch && state.may_grow()));
+        let markers = no_use.filter_map(|state| Some((state.lane.clone(), state.hint.take_popped()?))).collect();
+        self.fetching.fetcher.put_back(markers).await;
+    }
+
+    /// Take the markers of many lanes at once, when one of them has woken the worker. Each wait brings one: of many
+    /// lanes that got jobs together, the last would be served after as many waits.
+    async fn take_markers(&mut self) {
+        let lanes = self.lanes.states.len();
+        if !self.waiting.woken
+            || self.waiting.waiter.is_waiting()
+            || !self.waiting.order.takes_all(lanes, Instant::now())
+        {
+            return;
+        }
+        let open = self.lanes.states.iter().filter(|state| state.may_grow() && !state.hint.has_popped());
+        let open: Vec<_> = open.map(|state| state.lane.clone()).collect();
+        match self.fetching.fetcher.take_markers(&open).await {
+            Ok(taken) => taken.into_iter().for_each(|marker| self.note_popped(Ok(Some(marker)))),
+            Err(error) => self.note_popped(Err(error)),
+        }
+        self.waiting.woken = false;
     }
 
     /// Wait for markers on a new connection, if the pending wait does not end.
@@ -49,18 +67,18 @@ impl Engine {
     /// Put the markers back that led to scans without a result, when the rest after them is over: another worker may
     /// match.
     pub(super) async fn return_markers(&mut self) {
-        for state in &mut self.lanes.states {
-            if state.rest.take_marker() {
-                let marker = Marker { lane: state.lane.position, member: "0".to_owned(), score: 0.0 };
-                self.fetching.fetcher.put_back(&state.lane, marker).await;
-            }
-        }
+        let led_nowhere = self.lanes.states.iter_mut().filter_map(|state| {
+            state.rest.take_marker().then(|| (state.lane.clone(), Marker::plain(state.lane.position)))
+        });
+        let markers = led_nowhere.collect();
+        self.fetching.fetcher.put_back(markers).await;
     }
 
     pub(super) fn note_popped(&mut self, popped: Popped) {
         match popped {
             Ok(Some(_)) if FORGETS_MARKERS && self.lanes.in_hand > 0 => {}
             Ok(Some(marker)) => {
+                self.waiting.woken = true;
                 if let Some(state) = self.lanes.states.get_mut(marker.lane) {
                     state.hint.note_marker(marker);
                     state.share.note_popped();

@@ -7,7 +7,7 @@ use crate::worker::fetch::MarkerWaiter;
 
 /// A wait for more markers than this costs the server as much as some fetches: half a microsecond per marker.
 const FEW_MARKERS: usize = 64;
-/// So a worker that is woken again and again waits for all of many markers only so often, and for a few of them in
+/// So a worker that is woken again and again looks at all of many markers only so often, and waits for a few of them in
 /// between.
 const ALL_AGAIN: Duration = Duration::from_millis(50);
 pub const SHORTEST_WAIT: Duration = Duration::from_millis(10);
@@ -21,6 +21,8 @@ pub struct Waiting {
     pub order: WaitOrder,
     /// When the markers of queues without jobs were looked at while the worker waited for none.
     pub polled: Instant,
+    /// A wait has ended with a marker: there may be more of them.
+    pub woken: bool,
     /// How many jobs had been fetched when a wait for markers ended without one.
     pub empty_after: Option<u64>,
 }
@@ -33,6 +35,7 @@ impl Waiting {
             looked_at: 0,
             order: WaitOrder::default(),
             polled: Instant::now(),
+            woken: false,
             empty_after: None,
         }
     }
@@ -42,7 +45,7 @@ impl Waiting {
 #[derive(Default)]
 pub struct WaitOrder {
     from: usize,
-    /// When the last wait for the markers of all lanes began.
+    /// When all markers were taken last, or a wait for those of all lanes began.
     all_since: Option<Instant>,
 }
 
@@ -53,10 +56,23 @@ impl WaitOrder {
         (from..count).chain(0..from)
     }
 
+    /// Whether the markers of that many lanes are to be taken now, instead of waiting for them one by one.
+    pub fn takes_all(&mut self, lanes: usize, now: Instant) -> bool {
+        let takes = lanes > FEW_MARKERS && self.too_early(now).is_none();
+        if takes {
+            self.all_since = Some(now);
+        }
+        takes
+    }
+
+    /// How long it is too early to look at all markers again.
+    fn too_early(&self, now: Instant) -> Option<Duration> {
+        self.all_since.and_then(|at| ALL_AGAIN.checked_sub(now.saturating_duration_since(at)))
+    }
+
     /// How many of the lanes are waited for, and how long at most if these are not all.
     pub fn part(&mut self, lanes: usize, now: Instant) -> (usize, Option<Duration>) {
-        let early = self.all_since.and_then(|at| ALL_AGAIN.checked_sub(now.saturating_duration_since(at)));
-        if let Some(rest) = early.filter(|_| lanes > FEW_MARKERS) {
+        if let Some(rest) = self.too_early(now).filter(|_| lanes > FEW_MARKERS) {
             self.from += FEW_MARKERS;
             return (FEW_MARKERS, Some(rest.max(SHORTEST_WAIT)));
         }
@@ -90,5 +106,14 @@ mod tests {
         assert_eq!(order.positions(200).next(), Some(1 + FEW_MARKERS), "then the next ones");
         assert_eq!(order.part(FEW_MARKERS, early), (FEW_MARKERS, None), "a few are no part");
         assert_eq!(order.part(200, early + ALL_AGAIN * 2), (200, None));
+    }
+
+    #[test]
+    fn all_of_many_markers_are_taken_only_so_often() {
+        let (mut order, began) = (WaitOrder::default(), Instant::now());
+        assert!(!order.takes_all(FEW_MARKERS, began), "each wait looks at a few of them");
+        assert!(order.takes_all(200, began) && !order.takes_all(200, began + ALL_AGAIN / 2));
+        assert_eq!(order.part(200, began), (FEW_MARKERS, Some(ALL_AGAIN)), "then the wait need not look at all");
+        assert!(order.takes_all(200, began + ALL_AGAIN * 2));
     }
 }

@@ -2,14 +2,19 @@
 
 use std::sync::Arc;
 
+use redis::{Cmd, Value};
+
 use super::marker_waiter::Marker;
 use super::request::{fetch_plan, FetchRequest, FetchedBatch, Room, SentFetch};
 use crate::connection::{Link, Retry};
-use crate::error::Result;
-use crate::scripts::fetch::{move_to_active, recover_active, FetchPlan, Fetched};
+use crate::error::{Error, Result};
+use crate::scripts::fetch::{active_ids, move_to_active, recover_active, FetchPlan, Fetched};
 use crate::scripts::route::scan_jobs;
 use crate::worker::lanes::Lane;
 use crate::worker::options::WorkerOptions;
+
+/// So often a reply with the same jobs breaks the connection before they are taken for the cause.
+pub const MAX_BREAKS: u32 = 2;
 
 pub struct Fetcher {
     link: Link,
@@ -33,19 +38,65 @@ impl Fetcher {
         fetch(&self.link, options, sent).await
     }
 
-    /// Find the jobs of a fetch whose reply got lost, by its token.
+    /// Find the jobs of a fetch whose reply got lost, by its token. One try: if the reply breaks the connection, it
+    /// would do so again.
     pub async fn recover(&self, sent: SentFetch) -> Result<FetchedBatch> {
         let FetchRequest { lane, token, .. } = &sent.request;
-        let jobs = recover_active(&self.link, &lane.keys, token, []).await?;
+        let jobs = recover_active(&self.link, &lane.keys, token, [], Retry::Never).await?;
         Ok(FetchedBatch { jobs, scores: Vec::new(), sent, recovered: true })
     }
 
-    pub async fn put_back(&self, lane: &Lane, marker: Marker) {
-        let mut put_back = redis::cmd("ZADD");
-        // An earlier job may have come since the marker was popped.
-        put_back.arg(lane.keys.marker()).arg("LT").arg(marker.score).arg(marker.member);
+    /// Find the jobs of a fetch one by one, when the reply with all of them broke the connection again and again.
+    /// Returns also the ids of the jobs that did so alone.
+    pub async fn recover_apart(&self, sent: SentFetch) -> Result<(FetchedBatch, Vec<Arc<str>>)> {
+        let FetchRequest { lane, token, .. } = &sent.request;
+        let ids = active_ids(&self.link, &lane.keys, token).await?;
+        let (mut jobs, mut breaking) = (Vec::new(), Vec::new());
+        for id in &ids {
+            let mut breaks = 0;
+            while breaks < MAX_BREAKS {
+                let others = ids.iter().filter(|other| *other != id).map(|other| &**other);
+                match recover_active(&self.link, &lane.keys, token, others, Retry::Never).await {
+                    Ok(found) => {
+                        jobs.extend(found);
+                        break;
+                    }
+                    Err(Error::OutcomeUnknown(_)) => breaks += 1,
+                    Err(error) => return Err(error),
+                }
+                // What does not come now either is no fault of that job.
+                active_ids(&self.link, &lane.keys, token).await?;
+            }
+            if breaks == MAX_BREAKS {
+                breaking.push(id.clone());
+            }
+        }
+        Ok((FetchedBatch { jobs, scores: Vec::new(), sent, recovered: true }, breaking))
+    }
+
+    /// Take the plain markers of these lanes, as a wait would. If the reply gets lost, markers may be, too: look for
+    /// jobs.
+    pub async fn take_markers(&self, lanes: &[Arc<Lane>]) -> Result<Vec<Marker>> {
+        let commands: Vec<_> = lanes.iter().map(|lane| Cmd::zrem(lane.keys.marker(), Marker::PLAIN)).collect();
+        let taken = lanes.iter().zip(self.link.pipeline(&commands, Retry::Never).await?);
+        // What Redis refuses is reported by the next fetch.
+        let taken = taken.filter(|(_, taken)| *taken == Ok(Value::Int(1)));
+        Ok(taken.map(|(lane, _)| Marker::plain(lane.position)).collect())
+    }
+
+    pub async fn put_back(&self, markers: Vec<(Arc<Lane>, Marker)>) {
+        if markers.is_empty() {
+            return;
+        }
+        let commands = markers.into_iter().map(|(lane, marker)| {
+            let mut put_back = redis::cmd("ZADD");
+            // An earlier job may have come since the marker was popped.
+            put_back.arg(lane.keys.marker()).arg("LT").arg(marker.score).arg(marker.member);
+            put_back
+        });
+        let commands: Vec<_> = commands.collect();
         // Best effort: without it other workers wake at their next drain delay.
-        let _ = self.link.call(&put_back, Retry::Safe).await;
+        let _ = self.link.pipeline(&commands, Retry::Safe).await;
     }
 }
 

@@ -34,6 +34,15 @@ pub struct Marker {
     pub score: f64,
 }
 
+impl Marker {
+    /// The member of the marker that says that jobs may run now.
+    pub const PLAIN: &str = "0";
+
+    pub fn plain(lane: usize) -> Self {
+        Self { lane, member: Self::PLAIN.to_owned(), score: 0.0 }
+    }
+}
+
 /// The result of a wait: a popped marker, or nothing within the time.
 pub type Popped = Result<Option<Marker>>;
 

@@ -11,7 +11,7 @@ mod starts;
 
 pub use dropped::dropped_text;
 pub use fetch_hint::FetchHint;
-pub use fetcher::{fetch, fetch_by, Fetcher};
+pub use fetcher::{fetch, fetch_by, Fetcher, MAX_BREAKS};
 pub use late::LateFetches;
 pub use marker_waiter::{Marker, MarkerWaiter, Popped, Watch};
 pub use request::{fetch_plan, FetchRequest, FetchedBatch, Room, SentFetch};

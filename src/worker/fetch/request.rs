@@ -43,11 +43,13 @@ pub struct SentFetch {
     pub at: Instant,
     /// The same in milliseconds since the epoch: jobs are stamped with it.
     pub now: i64,
+    /// How often the connection broke when its jobs were to come once more.
+    pub breaks: u32,
 }
 
 impl SentFetch {
     pub fn now(request: FetchRequest) -> Self {
-        Self { request, at: Instant::now(), now: now_ms() }
+        Self { request, at: Instant::now(), now: now_ms(), breaks: 0 }
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::Manual;
+use crate::connection::Retry;
 use crate::error::Result;
 use crate::protocol::JobRecord;
 use crate::scripts::fetch::recover_active;
@@ -37,7 +38,7 @@ impl Manual {
     async fn find(&self, sent: &SentFetch) -> Result<Option<JobRecord>> {
         let token = &sent.request.token;
         let known = self.lane.locks.held_under(token);
-        let jobs = recover_active(self.link(), self.keys(), token, known.iter().map(|id| &**id)).await?;
+        let jobs = recover_active(self.link(), self.keys(), token, known.iter().map(|id| &**id), Retry::Safe).await?;
         Ok(jobs.into_iter().find(|job| job.number("processedOn") == sent.now))
     }
 

@@ -16,6 +16,12 @@ def test_unknown_jobs_of_the_token_come_back_oldest_first_with_their_hash(recove
     assert dump(queue) == before
 
 
+def test_the_ids_come_back_without_the_data(recover, add, fetch, queue):
+    add(queue, "a", "b", "c")
+    fetch(queue, 3)
+    assert recover(queue, "t", "2", with_data=0) == {"1": None, "3": None}
+
+
 def test_jobs_of_other_tokens_and_jobs_without_a_lock_are_left_out(recover, add, fetch, client, queue):
     add(queue, "a", "b", "c")
     fetch(queue, 1, token="other")

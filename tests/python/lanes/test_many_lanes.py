@@ -6,7 +6,7 @@ from typing import Any
 from redis import Redis
 
 from tests.waiting import wait_until
-from tests.watching import waiting_workers
+from tests.watching import commands_about, waiting_workers
 
 
 def test_a_job_of_any_of_many_queues_starts_within_two_seconds(queues: Any, serve: Any, redis: Redis) -> None:
@@ -22,6 +22,21 @@ def test_a_job_of_any_of_many_queues_starts_within_two_seconds(queues: Any, serv
         wait_until(lambda: queue.get_completed_count() == 1)  # noqa: B023
         [job] = queue.get_completed(0, 0)
         assert job.processed_on - job.timestamp < 2000
+
+
+def test_the_markers_of_many_queues_are_taken_at_once_not_by_a_wait_each(queues: Any, serve: Any, redis: Redis) -> None:
+    """A job that comes meanwhile would wait behind all those waits."""
+    many = queues(250)
+    serve(lambda job: job.name, many, concurrency=4, drain_delay=60_000)
+    wait_until(lambda: waiting_workers(many[0].name, redis) == 1)
+    markers = [f"bull:{queue.name}:marker" for queue in many]
+    with commands_about(many[0].name.rpartition("~")[0], redis) as commands:
+        for queue in many:
+            queue.add("n")
+        wait_until(lambda: sum(queue.get_completed_count() for queue in many) == len(many), seconds=60)
+        wait_until(lambda: not redis.exists(*markers), seconds=60)
+        waits = commands().count("BZPOPMIN")
+    assert waits < len(many) / 4
 
 
 def test_a_worker_that_gets_a_job_in_each_of_many_queues_at_once_goes_on_working(queues: Any, serve: Any) -> None:
