@@ -102,6 +102,31 @@ class UnderLoad:
         return self._capacity[0]
 
 
+@dataclass(frozen=True)
+class ScriptTimes:
+    """A worker empties a queue while the server notes each call; the contender says of which script."""
+
+    def measure(self, stage: Stage) -> Measurement:
+        """Let the contender's worker work, and take the times of one script from the server."""
+        stage.fill(stage.queue, stage.jobs)
+        worker = stage.peers[0]
+        with stage.limited():
+            stage.prepare(worker)
+            stage.server.watch_scripts()
+            meter = stage.meter()
+            worker.go()
+            wait_until_completed(stage, [stage.queue], stage.jobs)
+            times = stage.server.script_times()
+            found = meter.read(stage.jobs)
+            worker.stop()
+            worker.done()
+        script = str(stage.contender.options["script"])
+        if len(times.get(script, ())) < 2:
+            raise PeerError(f"{stage.contender.name}: {script} was not called; called were {', '.join(sorted(times))}")
+        found.more.update(percentiles(times[script]))
+        return found
+
+
 OFFERED = Figure("offered", "jobs/s offered", rising=True)
 
 

@@ -11,6 +11,7 @@ import redis
 from typing_extensions import Self
 
 from bullrush.embedded import EmbeddedRedis
+from bullrush.scripts import read_scripts
 
 #: How often a command ran, and the microseconds it took. Commands that scripts call count for themselves, and in
 #: ``evalsha``.
@@ -36,6 +37,7 @@ class Load:
 
 #: How many of the newest slow calls the server remembers.
 _SLOW_CALLS = 1_000
+_ALL_CALLS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,22 @@ class BenchServer:
     def forget_slow_calls(self) -> None:
         """Reset the search for the longest call."""
         self.command("SLOWLOG", "RESET")
+
+    def watch_scripts(self) -> None:
+        """Note each call of a script from now on, until `empty`."""
+        self.command("CONFIG", "SET", "slowlog-log-slower-than", 0)
+        self.command("CONFIG", "SET", "slowlog-max-len", _ALL_CALLS)
+        self.forget_slow_calls()
+
+    def script_times(self) -> dict[str, list[float]]:
+        """Return how long each call since `watch_scripts` kept the server, in ms, by the name of its script."""
+        names = {script.sha.encode(): name for name, script in read_scripts().items()}
+        found: dict[str, list[float]] = {}
+        for call in self._client.slowlog_get(_ALL_CALLS):
+            words: list[bytes] = call["command"].split(b" ", 2)
+            if words[0].upper() == b"EVALSHA" and words[1] in names:
+                found.setdefault(names[words[1]], []).append(call["duration"] / 1000)
+        return found
 
     def empty(self) -> None:
         """Remove all keys; this is not measured."""

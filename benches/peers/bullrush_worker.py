@@ -49,6 +49,11 @@ class Handlers:
         await asyncio.sleep(self._seconds)
         next(self.count)
 
+    def report(self, job: Job) -> None:
+        job.update_progress(50)
+        job.log("half")
+        next(self.count)
+
     def record(self, job: Job) -> None:
         self.latencies.append(time.monotonic_ns() / 1000 - job.data["sent"])
         next(self.count)
@@ -68,6 +73,18 @@ def process(order: Order) -> None:
         worker = Worker(order["queue"], handler, url=order["url"], **options)
     run_until_stop(worker)
     channel.done(handled=next(handlers.count), latencies=handlers.latencies)
+
+
+def by_hand(order: Order) -> None:
+    """Fetch each job with a call of its own, and complete it with another one."""
+    handled = 0
+    with Worker(order["queue"], url=order["url"]) as worker:
+        channel.ready()
+        while (job := worker.get_next_job("bench", block=False)) is not None:
+            job.move_to_completed(None, "bench", fetch_next=False)
+            handled += 1
+        channel.wait_for_stop()
+    channel.done(handled=handled)
 
 
 def hold(order: Order) -> None:
@@ -125,4 +142,4 @@ def run_until_stop(worker: Worker, first: Callable[[], None] = lambda: None) -> 
     waiting.join()
 
 
-TASKS = (process, hold, check_stalled, wake)
+TASKS = (process, by_hand, hold, check_stalled, wake)
