@@ -79,6 +79,40 @@ def add_threads(order: Order) -> None:
         channel.done()
 
 
+def wait_threads(order: Order) -> None:
+    """Wait with this many threads, a millisecond each time; nothing is added."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(order["inflight"]) as threads:
+        turns = iter(range(order["jobs"]))
+
+        def wait_next() -> None:
+            for _ in turns:
+                time.sleep(0.001)
+
+        channel.ready()
+        for waiting in [threads.submit(wait_next) for _ in range(order["inflight"])]:
+            waiting.result()
+        channel.done()
+
+
+def wait_async(order: Order) -> None:
+    """Wait with this many coroutines, a millisecond each time; nothing is added."""
+
+    async def run() -> None:
+        turns = iter(range(order["jobs"]))
+
+        async def wait_next() -> None:
+            for _ in turns:
+                await asyncio.sleep(0.001)
+
+        channel.ready()
+        await asyncio.gather(*(wait_next() for _ in range(order["inflight"])))
+        channel.done()
+
+    asyncio.run(run())
+
+
 def add_paced(order: Order) -> None:
     with Queue(order["queue"], url=order["url"]) as queue:
         queue.wait_until_ready()
@@ -121,6 +155,8 @@ TASKS: dict[str, Callable[[Order], None]] = {
         add,
         add_async,
         add_threads,
+        wait_threads,
+        wait_async,
         add_paced,
         add_flows,
         migrate,

@@ -285,8 +285,11 @@ def named(question: Question) -> set[str | None]:
 def test_every_question_compares_with_its_first_contender_and_has_reachable_goals() -> None:
     for question in QUESTIONS.values():
         names = [contender.name for contender in question.contenders]
-        # Node has one server, no frames, no tasks, no command, no migrator and no hints.
-        names_alone = ("spark_servers", "spark_read", "worker_processes", "worker_start", "legacy", "wake_up")
+        # Node has one server, no frames, no tasks, no command, no migrator, no hints, no threads and other scripts.
+        names_alone = {
+            *("spark_servers", "spark_read", "worker_processes", "worker_start", "legacy", "wake_up"),
+            *("thread_switches", "script_times"),
+        }
         alone = question.name in names_alone or question.name.startswith("task_")
         assert names[0].startswith("bullrush" if alone else NODE), question.name
         assert len(set(names)) == len(names), question.name
