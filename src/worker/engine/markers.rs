@@ -16,8 +16,10 @@ const FORGETS_MARKERS: bool = cfg!(feature = "planted-lost-wake-up");
 
 /// Longest sleep while rate limited: the limit may be removed by hand.
 const LONGEST_LIMIT: Duration = Duration::from_secs(30);
-/// How often a worker looks at the markers of its queues that had no jobs, while it waits for none.
-const MARKER_POLL: Duration = Duration::from_millis(500);
+/// How often a worker looks at the markers of its queues that had no jobs, while it waits for none. With many queues
+/// not so often: each look costs the server about a microsecond per queue.
+const MARKER_POLL: Duration = Duration::from_millis(25);
+const POLL_PER_LANE: Duration = Duration::from_micros(400);
 /// The longest wait of a worker that may get further lanes, up to 2 s with its jitter: a lane that is opened meanwhile
 /// is not waited for yet.
 const LONGEST_WAIT: Duration = Duration::from_millis(1800);
@@ -101,7 +103,7 @@ impl Engine {
         if !self.has_several_lanes()
             || is_idle
             || self.waiting.waiter.is_waiting()
-            || self.waiting.polled.elapsed() < MARKER_POLL
+            || self.waiting.polled.elapsed() < self.poll_pause()
         {
             return;
         }
@@ -125,6 +127,11 @@ impl Engine {
                 self.lanes.states[lane.position].hint.look_again();
             }
         }
+    }
+
+    fn poll_pause(&self) -> Duration {
+        let lanes = u32::try_from(self.lanes.states.len()).unwrap_or(u32::MAX);
+        MARKER_POLL.max(POLL_PER_LANE.saturating_mul(lanes))
     }
 
     /// Look for jobs in one lane although nothing says that there are any: nothing may depend on a marker.

@@ -58,7 +58,7 @@ impl Fetcher {
                 let others = ids.iter().filter(|other| *other != id).map(|other| &**other);
                 match recover_active(&self.link, &lane.keys, token, others, Retry::Never).await {
                     Ok(found) => {
-                        jobs.extend(found);
+                        jobs.extend(found.into_iter().filter(|job| job.id == *id));
                         break;
                     }
                     Err(Error::OutcomeUnknown(_)) => breaks += 1,

@@ -1,5 +1,6 @@
 """Queues that one worker serves share its turns fairly."""
 
+import time
 from typing import Any
 
 import pytest
@@ -108,3 +109,21 @@ def test_a_queue_that_gets_a_job_while_the_worker_is_busy_with_another_is_served
     wait_until(lambda: len(done) > 20)
     other.add("second", {}, delay=delay)
     wait_until(lambda: done.count(other.name) == 2, seconds=10)
+
+
+def test_a_busy_worker_serves_a_queue_soon_that_had_no_jobs(queues: Any, serve: Any) -> None:
+    busy, other = queues(2)
+    fill(other, 1)
+    fill(busy, 300)
+    done: list[str] = []
+
+    def handler(job: Job) -> None:
+        done.append(job.queue_name)
+        time.sleep(0.01)
+
+    serve(handler, [busy, other], concurrency=1)
+    wait_until(lambda: other.name in done and len(done) > 20)
+    before = len(done)
+    fill(other, 1)
+    wait_until(lambda: done.count(other.name) == 2)
+    assert done[before:].index(other.name) < 25, "not only when it looks everywhere twice a second"
