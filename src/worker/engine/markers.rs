@@ -7,7 +7,6 @@ use super::lane_state::LaneState;
 use super::waits::SHORTEST_WAIT;
 use super::Engine;
 use crate::clock::now_ms;
-use crate::connection::Retry;
 use crate::worker::fetch::{Marker, Popped, Watch};
 use crate::worker::sleep::{jittered, millis};
 
@@ -110,22 +109,9 @@ impl Engine {
         self.waiting.polled = Instant::now();
         let idle = self.lanes.states.iter().filter(|state| state.hint.is_idle() && state.is_open());
         let idle: Vec<_> = idle.map(|state| state.lane.clone()).collect();
-        let now = now_ms();
-        let counts = idle.iter().map(|lane| {
-            let mut count = redis::cmd("ZCOUNT");
-            count.arg(lane.keys.marker()).arg("-inf").arg(now);
-            count
-        });
-        let counts: Vec<_> = counts.collect();
-        if counts.is_empty() {
-            return;
-        }
-        let Ok(counts) = self.fetching.link.pipeline(&counts, Retry::Look).await else { return };
-        for (lane, count) in idle.into_iter().zip(counts) {
-            // An error as well: a fetch tells what is wrong.
-            if count != Ok(redis::Value::Int(0)) {
-                self.lanes.states[lane.position].hint.look_again();
-            }
+        let Ok(with_jobs) = self.fetching.fetcher.with_jobs(idle).await else { return };
+        for lane in with_jobs {
+            self.lanes.states[lane.position].hint.look_again();
         }
     }
 

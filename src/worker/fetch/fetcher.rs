@@ -6,8 +6,10 @@ use redis::{Cmd, Value};
 
 use super::marker_waiter::Marker;
 use super::request::{fetch_plan, FetchRequest, FetchedBatch, Room, SentFetch};
+use crate::clock::now_ms;
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
+use crate::protocol::due::last_score;
 use crate::scripts::fetch::{active_ids, move_to_active, recover_active, FetchPlan, Fetched};
 use crate::scripts::route::scan_jobs;
 use crate::worker::lanes::Lane;
@@ -82,6 +84,36 @@ impl Fetcher {
         // What Redis refuses is reported by the next fetch.
         let taken = taken.filter(|(_, taken)| *taken == Ok(Value::Int(1)));
         Ok(taken.map(|(lane, _)| Marker::plain(lane.position)).collect())
+    }
+
+    /// Those of the lanes that have a marker and jobs that may run. A marker alone may be left from jobs that another
+    /// look has found.
+    pub async fn with_jobs(&self, lanes: Vec<Arc<Lane>>) -> Result<Vec<Arc<Lane>>> {
+        let now = now_ms();
+        let marked = self.those(lanes, |lane| [Cmd::zcount(lane.keys.marker(), "-inf", now)]).await?;
+        let jobs = |lane: &Lane| {
+            let due = Cmd::zcount(lane.keys.of("delayed"), "-inf", last_score(now));
+            [Cmd::llen(lane.keys.of("wait")), Cmd::zcard(lane.keys.of("prioritized")), due]
+        };
+        self.those(marked, jobs).await
+    }
+
+    /// Those of the lanes for which one of the commands counts anything, or is refused: a fetch says what is wrong.
+    async fn those<const N: usize>(
+        &self,
+        lanes: Vec<Arc<Lane>>,
+        counts: impl Fn(&Lane) -> [Cmd; N],
+    ) -> Result<Vec<Arc<Lane>>> {
+        if lanes.is_empty() {
+            return Ok(lanes);
+        }
+        let commands: Vec<_> = lanes.iter().flat_map(|lane| counts(lane)).collect();
+        let found = self.link.pipeline(&commands, Retry::Look).await?;
+        let found = lanes.into_iter().zip(found.chunks(N));
+        Ok(found
+            .filter(|(_, counts)| counts.iter().any(|count| *count != Ok(Value::Int(0))))
+            .map(|(lane, _)| lane)
+            .collect())
     }
 
     pub async fn put_back(&self, markers: Vec<(Arc<Lane>, Marker)>) {

@@ -155,6 +155,7 @@ def test_an_idle_worker_of_many_routes_only_waits(queue: Queue, worker: Callable
         commands_about(queue.name, redis) as commands,
     ):
         wait_until(lambda: len(seen.jobs) == 20)
+        wait_until(lambda: not redis.keys(f"bull:{queue.name}*:marker"))
         done = len(commands())
         wait_until(lambda: commands()[done:].count("BZPOPMIN") >= 3)
         before = len(commands())
