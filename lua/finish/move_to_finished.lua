@@ -6,8 +6,8 @@
 ---         stalled_limit, alone; token and the arguments after it are for the fetch (see move_to_active), worker_name
 ---         also for the stamps; worker_run ("" = none): the ids of the jobs that finish are appended to the list
 ---         ext:run-<worker_run>, in the order of the call
----         [, "results", <prefix>:<queue>: of another queue in the same slot]: each outcome is added to that queue as a
----         job (see note_result). Then runs, one after another.
+---         [, "results", <prefix>:<queue>: of another queue in the same slot, opts_json]: each outcome is added to that
+---         queue as a job with these options (see note_result). Then runs, one after another.
 ---         Run: count, target (completed|failed), token ("0" = no lock check), keep_count (-1 = all, 0 = none),
 ---         keep_age (seconds or ""), ats, plain_fields, returnvalue_json (of all jobs of the run; "" = each has its
 ---         own), then per job: processed_on (only if the run has ats), and

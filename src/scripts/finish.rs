@@ -111,6 +111,14 @@ impl JobError {
     }
 }
 
+/// The queue to which outcomes are added as jobs.
+#[derive(Clone, Copy, Debug)]
+pub struct ResultsQueue<'a> {
+    pub name: &'a str,
+    /// The options of these jobs, in JSON.
+    pub opts: &'a str,
+}
+
 /// What a finish call says about the worker that makes it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FinishedBy<'a> {
@@ -121,7 +129,7 @@ pub struct FinishedBy<'a> {
     /// The run whose list gets the ids of the finished jobs.
     pub run: Option<&'a str>,
     /// The queue to which the outcomes are added as jobs.
-    pub results: Option<&'a str>,
+    pub results: Option<ResultsQueue<'a>>,
     /// Wakes a worker for each parent that is released, and for each promoted job that is not fetched.
     pub fan_out: bool,
     /// A call that does not fetch wakes a worker for the slots that become free.
@@ -156,7 +164,7 @@ pub async fn move_to_finished(
     call.optional(fetch.and_then(|plan| plan.stalled_limit)).arg(flag(fetch.is_some_and(|plan| plan.alone)));
     call.optional(by.run);
     if let Some(results) = by.results {
-        call.arg("results").arg(format!("{}:{results}:", keys.prefix()));
+        call.arg("results").arg(format!("{}:{}:", keys.prefix(), results.name)).arg(results.opts);
     }
     for run in jobs.chunk_by(|job, next| job.shares_run(next)) {
         let head = &run[0];

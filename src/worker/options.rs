@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::protocol::route::{queue_of, Profile};
 use crate::protocol::{JobRecord, Keep, Tier};
-use crate::scripts::finish::FinishedBy;
+use crate::scripts::finish::{FinishedBy, ResultsQueue};
 use crate::scripts::hint::Wake;
 use crate::scripts::route::Scan;
 use crate::timers::held_locks::Lease;
@@ -133,6 +133,8 @@ pub struct WorkerOptions {
     pub run: Option<Arc<str>>,
     /// The queue to which the outcomes of jobs are added as jobs.
     pub results_queue: Option<Arc<str>>,
+    /// The options of these jobs, in JSON.
+    pub results_options: Box<str>,
     /// How its lock tokens begin. It must be unique: two workers with equal tokens could finish each other's jobs.
     #[serde(skip)]
     pub worker_id: String,
@@ -278,7 +280,7 @@ impl WorkerOptions {
             metrics_max_points: self.metrics_max_points.unwrap_or(0),
             worker_name: self.worker_name.as_deref(),
             run: self.run.as_deref(),
-            results: self.results_queue.as_deref(),
+            results: self.results_queue.as_deref().map(|name| ResultsQueue { name, opts: &self.results_options }),
             fan_out: self.fan_out,
             leaves_slots: false,
         }

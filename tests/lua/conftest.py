@@ -234,7 +234,7 @@ def finish(run):
         raw=False,
     ):
         head = [now, points, fetch, token, 30_000, *limit, worker, fetch, "", False, worker_run]
-        head += ["results", f"bull:{results}:"] if results else []
+        head += ["results", f"bull:{results}:", '{"attempts":0}'] if results else []
         first = [len(each), target, token, keep, age, ats, plain_fields, value] if each else []
         reply = run("finish/move_to_finished", queue, *head, *first, *[value for job in each for value in job])
         if raw:

@@ -4,7 +4,7 @@ local function note_result(P, results, id, name, outcome, field, value, attempts
   local runs, encode = results.runs, cjson.encode
   if name ~= results.name then
     local at = #runs
-    for i, part in ipairs({ 0, name, '{"attempts":0}', now, '0', '0', '0', '0' }) do
+    for i, part in ipairs({ 0, name, results.opts, now, '0', '0', '0', '0' }) do
       runs[at + i] = part
     end
     results.name, results.count_at = name, at + 1

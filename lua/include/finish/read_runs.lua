@@ -9,11 +9,11 @@ local function read_runs(P, ARGV)
   local runs, ids, job_keys, lock_keys, rare_keys, sets = {}, {}, {}, {}, {}, {}
   local first, jobs, keys = 13, 0, 0
   local results = ARGV[13] == 'results' and { -- the queue for results
-    P = ARGV[14], runs = {}, -- its prefix, and what is to be added there (see note_result)
+    P = ARGV[14], opts = ARGV[15], runs = {}, -- its prefix, and what is to be added there (see note_result)
     added = {}, places = {}, sources = {}, -- per run: what was added, where, and of which jobs
   }
   if results then
-    first = 15
+    first = 16
   end
   while first < size or first == size and ARGV[size] ~= 'fan_out' do
     local count, target, ats, value = tonumber(ARGV[first]), ARGV[first + 1], ARGV[first + 5], ARGV[first + 7]

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from bullrush.errors import InvalidOptionError, QueueNameError
+from bullrush.job.option_compiler import OptionCompiler
 from bullrush.values import checks
 from bullrush.values.checks import Check
-from bullrush.values.naming import check_queue_name
+from bullrush.values.naming import check_known, check_queue_name
 from bullrush.values.shown import shown
 from bullrush.worker.handlers.signature import is_async
 
@@ -91,6 +92,21 @@ def check_results_queue(name: str, value: object) -> str:
         return check_queue_name(value)
     except QueueNameError as error:
         raise InvalidOptionError(f"{name} must be the name of a queue, not {shown(value)}: {error}") from None
+
+
+#: Those of the jobs in a queue for results: an outcome is there at once, and has no parent and no id of its own.
+_OF_RESULTS: Final = frozenset(
+    {"attempts", "backoff", "keep_logs", "remove_on_complete", "remove_on_fail", "stack_trace_limit"}
+)
+
+
+def check_results_options(name: str, value: object) -> str:
+    """Return the options of the jobs in a queue for results, as they are stored."""
+    if not isinstance(value, Mapping):
+        raise InvalidOptionError(f"{name} must be a dict of options of jobs, not {shown(value)}")
+    check_known(value, _OF_RESULTS, name)
+    compiled, _ = OptionCompiler().compile(value)
+    return compiled.stored.decode()
 
 
 _LIMITER: Final[dict[str, Check]] = {"max": checks.at_least(1), "duration": checks.positive_milliseconds}

@@ -12,7 +12,7 @@ from bullrush._core import WORKER_OPTIONS
 from bullrush.base.options import HandleOptions, TracedOptions
 from bullrush.errors import InvalidOptionError
 from bullrush.job.job import AsyncJob, Job
-from bullrush.job.options import KeepOptions
+from bullrush.job.options import JobOptions, KeepOptions
 from bullrush.job.owner import BackoffStrategy
 from bullrush.retries import Classifier
 from bullrush.rights import read_roles
@@ -33,6 +33,7 @@ from bullrush.worker.option_checks import (
     check_limiter,
     check_metrics,
     check_payload_limit,
+    check_results_options,
     check_results_queue,
     check_run,
 )
@@ -291,6 +292,19 @@ class WorkerOptions(HandleOptions, TracedOptions, Routing, total=False):
             ),
         ),
     ]
+    results_options: Annotated[
+        JobOptions,
+        Option(
+            check_results_options,
+            default='{"attempts":0}',
+            bullmq=None,
+            shown="{}",
+            doc=(
+                "the options of the jobs in ``results_queue``: ``attempts``, ``backoff``, ``keep_logs``, "
+                "``remove_on_complete``, ``remove_on_fail`` and ``stack_trace_limit``."
+            ),
+        ),
+    ]
     autorun: Annotated[
         bool,
         Option(
@@ -318,9 +332,10 @@ class WorkerOptions(HandleOptions, TracedOptions, Routing, total=False):
             check_classifier,
             bullmq=None,
             doc=(
-                "gets an exception of a handler and returns `bullrush.retries.RETRY`, ``FAIL``, ``Retry(delay=...)``, "
-                "or None for the normal decision; such as `bullrush.classifiers.network`. It is not asked about an "
-                "`UnrecoverableError` or a `TransientError`, and attempts are left to the job's options."
+                "gets an exception of a handler and returns `bullrush.retries.RETRY` or True, ``FAIL`` or False, "
+                "``Retry(delay=...)``, or None for the normal decision; such as `bullrush.classifiers.network`. It is "
+                "not asked about an `UnrecoverableError` or a `TransientError`, and attempts are left to the job's "
+                "options."
             ),
         ),
     ]
@@ -481,6 +496,8 @@ def checked_worker_options(options: Mapping[str, object]) -> Settings:
         settings.backoff_strategy = (settings.settings or {}).get("backoff_strategy")
     if settings.batch_handler is None and settings.batch_size != 1:
         raise InvalidOptionError("batch_size needs a batch_handler")
+    if "results_options" in options and settings.results_queue is None:
+        raise InvalidOptionError("results_options needs a results_queue: they are the options of the jobs there")
     if settings.routes_only and not (settings.profile and settings.profile.self_routes()):
         raise InvalidOptionError(
             "routes_only=True needs a profile that has something, such as profile={'capabilities': ['gpu']}"

@@ -67,7 +67,7 @@ def finishing(*each_job, target="completed", keep=-1, value="", worker_run="", r
     parts = [len(each_job), target, "t", keep, "", "", "", value, *(part for job in each_job for part in job)]
 
     def calls(queue):
-        where = ["results", f"bull:{queue}-results:"] if results else []
+        where = ["results", f"bull:{queue}-results:", '{"attempts":0}'] if results else []
         return [("finish/move_to_finished", *head, *where, *parts)]
 
     return calls

@@ -48,6 +48,46 @@ def test_another_worker_gets_each_outcome_as_a_job(
     assert queue.get_job(sent.id).finished_on == good["finishedOn"]
 
 
+def test_outcomes_have_the_options_that_the_worker_gives_them(
+    queue: Queue, results: Queue, new_worker: Callable[..., Worker], redis_url: str
+) -> None:
+    queue.add("send", {"to": "ann"})
+    options = {"attempts": 3, "backoff": {"type": "fixed", "delay": 1}, "remove_on_complete": True}
+    new_worker(_send, results_options=options).run(until="drained")
+    [outcome] = results.get_waiting()
+    assert outcome.opts == options
+    tries: list[int] = []
+
+    def store(job):
+        tries.append(job.attempts_started)
+        if len(tries) < 3:
+            raise ConnectionError("the database is away")
+
+    Worker(results.name, store, url=redis_url).run(until="drained")
+    assert tries == [1, 2, 3]
+    assert results.get_job(outcome.id) is None, "removed, as they say"
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"delay": 5}, "delay"),
+        ({"attempts": -1}, "attempts"),
+        (["attempts"], "must be a dict of options of jobs"),
+    ],
+)
+def test_options_that_an_outcome_cannot_have_are_refused(
+    new_worker: Callable[..., Worker], options: object, text: str
+) -> None:
+    with pytest.raises((errors.InvalidOptionError, errors.UnknownOptionError), match=text):
+        new_worker(_send, results_options=options)
+
+
+def test_options_of_outcomes_need_a_queue_for_them(redis_url: str, queue_name: str) -> None:
+    with pytest.raises(errors.InvalidOptionError, match="needs a results_queue"):
+        Worker(queue_name, _send, url=redis_url, results_options={"attempts": 3})
+
+
 @pytest.mark.parametrize("options", [{"prefetch": 0}, {"remove_on_complete": True}, {"concurrency": 50}])
 def test_a_thousand_jobs_have_a_thousand_results(
     queue: Queue, results: Queue, new_worker: Callable[..., Worker], options: dict
