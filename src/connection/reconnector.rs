@@ -21,7 +21,8 @@ use super::LinkState;
 
 /// A connection is silent if a reply is due and no byte came for so many times [`super::LinkOptions::silence`].
 const SILENT_AFTER: u64 = 4;
-/// For so many bytes that were written without an answer, the link waits one time more: a long upload is no silence.
+/// For so many bytes that were written without an answer, the link waits one time more: something on the way may have
+/// them and pass them on slowly. An upload that can be seen to go on is no silence at all.
 const UPLOAD: u64 = 256 << 10;
 /// After so many times a silent connection that was left is closed, whatever the server does.
 const LEFT: u32 = 30;
@@ -128,7 +129,7 @@ impl Reconnector {
     async fn watch(&self, wire: &Arc<Wire>, mut driver: JoinHandle<()>) -> Ending {
         let mut tick = tokio::time::interval(self.shared.options.silence);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (mut before, mut silent) = (None, 0);
+        let (mut before, mut uploaded, mut silent) = (None, None, 0);
         let moved = wire.moved();
         tokio::pin!(moved);
         loop {
@@ -151,9 +152,10 @@ impl Reconnector {
                     }
                 }
                 _ = tick.tick() => {
-                    let now = wire.awaiting();
-                    silent = if now.is_some() && now == before { silent + 1 } else { 0 };
-                    before = now;
+                    let (now, upload) = (wire.awaiting(), wire.uploaded());
+                    let uploads = upload.is_some() && upload > uploaded;
+                    silent = if now.is_some() && now == before && !uploads { silent + 1 } else { 0 };
+                    (before, uploaded) = (now, upload.or(uploaded));
                     if silent >= SILENT_AFTER + (wire.unanswered() / UPLOAD).min(u64::from(LEFT)) {
                         return Ending::Silent;
                     }

@@ -210,6 +210,11 @@ impl Wire {
         self.meter.unanswered()
     }
 
+    /// How many bytes of an upload the other side has got, while it takes place.
+    pub fn uploaded(&self) -> Option<u64> {
+        self.meter.uploaded()
+    }
+
     /// Which server it is, if Sentinels have named it.
     pub fn named_by_sentinels(&self) -> Option<&Address> {
         self.located.as_ref().filter(|located| located.is_named_by_sentinels()).map(|located| &located.address)

@@ -11,7 +11,10 @@ use bullrush::protocol::Keys;
 use bullrush::timers::proof_of_life::ProofOfLife;
 use bullrush::worker::fetch::{MarkerWaiter, Watch};
 use bullrush::worker::lanes::Lane;
+use redis::io::tcp::socket2::SockRef;
 use redis::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
 use crate::proxy::Proxy;
@@ -122,4 +125,44 @@ async fn a_wait_that_is_begun_anew_is_on_another_connection_and_gets_the_next_ma
     run(&observer, "ZADD bull:q:marker 0 0").await;
     assert_eq!(waiter.popped().await.unwrap().map(|marker| marker.member), Some("0".to_owned()));
     assert!(!heartbeat.is_overdue(Duration::ZERO), "it came heartbeat");
+}
+
+/// A line to the server on which uploads are slow: 800 kB/s.
+async fn slow_line(port: u16) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    SockRef::from(&listener).set_recv_buffer_size(16 << 10).unwrap();
+    let own = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            let (mut from_client, mut to_client) = client.into_split();
+            let (mut from_server, mut to_server) = TcpStream::connect(("127.0.0.1", port)).await.unwrap().into_split();
+            tokio::spawn(async move { tokio::io::copy(&mut from_server, &mut to_client).await });
+            tokio::spawn(async move {
+                let mut piece = vec![0; 8 << 10];
+                while let Ok(count @ 1..) = from_client.read(&mut piece).await {
+                    if to_server.write_all(&piece[..count]).await.is_err() {
+                        return;
+                    }
+                    if count == piece.len() {
+                        tokio::time::sleep(Duration::from_millis(10)).await;
+                    }
+                }
+            });
+        }
+    });
+    own
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn an_upload_that_goes_on_is_no_silence_however_long_it_takes() {
+    let server = Server::start();
+    let port = slow_line(server.port()).await;
+    let options = LinkOptions { silence: Duration::from_millis(100), ..timeout(20_000) };
+    let link = Link::open(endpoint(&format!("redis://127.0.0.1:{port}")), options);
+    run(&link, "PING").await;
+    let mut set = redis::cmd("SET");
+    set.arg("k").arg(vec![b'x'; 1_500_000]);
+    assert_eq!(link.call(&set, Retry::Never).await, Ok(Value::Okay));
+    assert!(matches!(*link.watch().borrow(), LinkState::Connected { generation: 1, .. }), "on the first connection");
 }

@@ -1,14 +1,22 @@
 //! What went through a socket.
 
 use std::io;
+#[cfg(target_os = "linux")]
+use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::OnceLock;
 use std::task::Context;
 
 use futures_util::task::AtomicWaker;
 
+#[cfg(target_os = "linux")]
+use crate::mutex::Mutex;
+
 /// No reply is longer: one value has at most 512 MB. A reply without end would fill the memory.
 const MAX_REPLY: u64 = 2 << 30;
+
+/// With so many bytes on their way an upload takes place.
+const UPLOAD: u64 = 16 << 10;
 
 /// The most bytes of messages that nobody has taken yet. What sends faster than its messages are taken has to wait, or
 /// they would fill the memory.
@@ -23,6 +31,9 @@ pub(in crate::connection) struct Meter {
     complete: AtomicU64,
     /// What had been written when the last bytes were read.
     written_before_read: AtomicU64,
+    /// The socket, while it is open.
+    #[cfg(target_os = "linux")]
+    socket: Mutex<Option<RawFd>>,
     /// Why the other side has ended TLS.
     alert: OnceLock<rustls::Error>,
     /// The handshake of TLS is over.
@@ -131,6 +142,37 @@ impl Meter {
     /// How many bytes were written since the last ones were read.
     pub fn unanswered(&self) -> u64 {
         self.written().saturating_sub(self.written_before_read.load(Ordering::Relaxed))
+    }
+
+    /// How many of the written bytes the other side has acknowledged, while many others are on their way to it. Only
+    /// Linux says so.
+    pub fn uploaded(&self) -> Option<u64> {
+        let written = self.written();
+        self.unacknowledged().filter(|bytes| *bytes >= UPLOAD).map(|bytes| written.saturating_sub(bytes))
+    }
+
+    #[cfg(target_os = "linux")]
+    fn unacknowledged(&self) -> Option<u64> {
+        let (socket, mut bytes): (_, libc::c_int) = (self.socket.lock(), 0);
+        // SAFETY: the socket is open as long as it stands there, which the lock holds, and the call writes an int.
+        let asked = unsafe { libc::ioctl((*socket)?, libc::TIOCOUTQ, &raw mut bytes) };
+        u64::try_from(bytes).ok().filter(|_| asked == 0)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn unacknowledged(&self) -> Option<u64> {
+        None
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(super) fn opened(&self, socket: RawFd) {
+        *self.socket.lock() = Some(socket);
+    }
+
+    /// The socket is about to be closed.
+    #[cfg(target_os = "linux")]
+    pub(super) fn closes(&self) {
+        *self.socket.lock() = None;
     }
 
     /// Why the other side has ended TLS. A server that does not accept the client's certificate says so only after the

@@ -11,6 +11,8 @@ mod write_end;
 
 use std::io;
 use std::net::Shutdown;
+#[cfg(target_os = "linux")]
+use std::os::fd::{AsRawFd, RawFd};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -52,7 +54,7 @@ async fn open_any(address: &Address, tls: Option<&Tls>, meter: &Arc<Meter>) -> i
         #[cfg(unix)]
         (Address::Unix(path), _) => {
             let socket = tokio::net::UnixStream::connect(path).await?;
-            Box::new(Metered { socket, meter: meter.clone() })
+            Box::new(Metered::new(socket, meter))
         }
         #[cfg(not(unix))]
         (Address::Unix(_), _) => return Err(io::Error::new(io::ErrorKind::Unsupported, "no Unix sockets here")),
@@ -70,7 +72,7 @@ async fn open_tcp(host: &str, port: u16, meter: &Arc<Meter>) -> io::Result<Meter
     socket.set_tcp_keepalive(&keepalive)?;
     #[cfg(target_os = "linux")]
     socket.set_tcp_user_timeout(Some(USER_TIMEOUT))?;
-    Ok(Metered { socket: stream, meter: meter.clone() })
+    Ok(Metered::new(stream, meter))
 }
 
 /// Returns if the server speaks Redis without TLS. Such a server does not answer the handshake: it waits for the end of
@@ -97,11 +99,18 @@ async fn first_byte(host: &str, port: u16) -> io::Result<u8> {
 
 trait Socket: AsyncRead + AsyncWrite + Send + Unpin {
     fn shut_down(&self) -> io::Result<()>;
+    #[cfg(target_os = "linux")]
+    fn descriptor(&self) -> RawFd;
 }
 
 impl Socket for TcpStream {
     fn shut_down(&self) -> io::Result<()> {
         SockRef::from(self).shutdown(Shutdown::Both)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn descriptor(&self) -> RawFd {
+        self.as_raw_fd()
     }
 }
 
@@ -110,6 +119,11 @@ impl Socket for tokio::net::UnixStream {
     fn shut_down(&self) -> io::Result<()> {
         SockRef::from(self).shutdown(Shutdown::Both)
     }
+
+    #[cfg(target_os = "linux")]
+    fn descriptor(&self) -> RawFd {
+        self.as_raw_fd()
+    }
 }
 
 struct Metered<S: Socket> {
@@ -117,9 +131,19 @@ struct Metered<S: Socket> {
     meter: Arc<Meter>,
 }
 
+impl<S: Socket> Metered<S> {
+    fn new(socket: S, meter: &Arc<Meter>) -> Self {
+        #[cfg(target_os = "linux")]
+        meter.opened(socket.descriptor());
+        Self { socket, meter: meter.clone() }
+    }
+}
+
 impl<S: Socket> Drop for Metered<S> {
     /// Closing is not enough: a forked child may have a copy of the socket, which keeps the connection open.
     fn drop(&mut self) {
+        #[cfg(target_os = "linux")]
+        self.meter.closes();
         let _ = self.socket.shut_down();
     }
 }
