@@ -44,9 +44,10 @@ pub(super) async fn check(link: &Link, keys: &Keys, allow_legacy: bool) -> Resul
     };
     let (whose, how) = match bullmq {
         true => ("Bull and BullMQ use this queue both", ""),
-        false => {
-            ("this queue belongs to Bull, BullMQ's predecessor", " and move the jobs there with \"bullrush migrate\"")
-        }
+        false => (
+            "this queue belongs to Bull, BullMQ's predecessor",
+            " and move the jobs there with \"bullrush migrate\" (with --bridge if its producers cannot change)",
+        ),
     };
     Err(refused(
         keys,

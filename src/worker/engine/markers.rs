@@ -87,6 +87,7 @@ impl Engine {
             }
             Ok(None) => {
                 self.waiting.empty_after = Some(self.fetching.count);
+                self.waiting.in_vain = true;
                 self.look_in_turn();
             }
             // A marker may have got lost, or the keys of a lane are refused: a fetch tells which.
@@ -95,21 +96,23 @@ impl Engine {
     }
 
     /// See whether queues that had no jobs have some now. A worker that is never idle waits for no marker, and the jobs
-    /// of one queue must not hide those of the others.
+    /// of one queue must not hide those of the others. After a wait in vain markers do not count: nothing may depend on
+    /// them, and one may be missing, as when a program of BullMQ ends a job by hand that had the last place of its
+    /// queue.
     pub(super) async fn poll_markers(&mut self) {
         // Without a job since the last wait, which looked at the markers, the worker is idle and waits again.
         let is_idle = self.waiting.empty_after == Some(self.fetching.count);
-        if !self.has_several_lanes()
-            || is_idle
-            || self.waiting.waiter.is_waiting()
-            || self.waiting.polled.elapsed() < self.poll_pause()
-        {
+        if !self.has_several_lanes() || self.waiting.waiter.is_waiting() {
+            return;
+        }
+        let in_vain = std::mem::take(&mut self.waiting.in_vain);
+        if !in_vain && (is_idle || self.waiting.polled.elapsed() < self.poll_pause()) {
             return;
         }
         self.waiting.polled = Instant::now();
         let idle = self.lanes.states.iter().filter(|state| state.hint.is_idle() && state.is_open());
         let idle: Vec<_> = idle.map(|state| state.lane.clone()).collect();
-        let Ok(with_jobs) = self.fetching.fetcher.with_jobs(idle).await else { return };
+        let Ok(with_jobs) = self.fetching.fetcher.with_jobs(idle, !in_vain).await else { return };
         for lane in with_jobs {
             self.lanes.states[lane.position].hint.look_again();
         }

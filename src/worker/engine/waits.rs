@@ -25,6 +25,8 @@ pub struct Waiting {
     pub woken: bool,
     /// How many jobs had been fetched when a wait for markers ended without one.
     pub empty_after: Option<u64>,
+    /// A wait has ended without a marker since all lanes were looked at.
+    pub in_vain: bool,
 }
 
 impl Waiting {
@@ -37,6 +39,7 @@ impl Waiting {
             polled: Instant::now(),
             woken: false,
             empty_after: None,
+            in_vain: false,
         }
     }
 }

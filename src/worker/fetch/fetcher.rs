@@ -86,16 +86,18 @@ impl Fetcher {
         Ok(taken.map(|(lane, _)| Marker::plain(lane.position)).collect())
     }
 
-    /// Those of the lanes that have a marker and jobs that may run. A marker alone may be left from jobs that another
-    /// look has found.
-    pub async fn with_jobs(&self, lanes: Vec<Arc<Lane>>) -> Result<Vec<Arc<Lane>>> {
+    /// Those of the lanes that have jobs that may run, and if `marked` also a marker. A marker alone may be left from
+    /// jobs that another look has found.
+    pub async fn with_jobs(&self, mut lanes: Vec<Arc<Lane>>, marked: bool) -> Result<Vec<Arc<Lane>>> {
         let now = now_ms();
-        let marked = self.those(lanes, |lane| [Cmd::zcount(lane.keys.marker(), "-inf", now)]).await?;
+        if marked {
+            lanes = self.those(lanes, |lane| [Cmd::zcount(lane.keys.marker(), "-inf", now)]).await?;
+        }
         let jobs = |lane: &Lane| {
             let due = Cmd::zcount(lane.keys.of("delayed"), "-inf", last_score(now));
             [Cmd::llen(lane.keys.of("wait")), Cmd::zcard(lane.keys.of("prioritized")), due]
         };
-        self.those(marked, jobs).await
+        self.those(lanes, jobs).await
     }
 
     /// Those of the lanes for which one of the commands counts anything, or is refused: a fetch says what is wrong.

@@ -70,3 +70,24 @@ def test_workers_of_many_queues_share_the_global_concurrency_of_one_of_them(queu
     busy.add_bulk([{"name": "n"}] * 600)
     wait_until(lambda: busy.get_completed_count() == 600, seconds=60)
     assert sum(begun) == 600 and min(begun) >= 90, f"each has at least 15 %: {begun}"
+
+
+def test_a_place_that_becomes_free_without_a_marker_is_used_after_the_next_wait(
+    queues: Any, serve: Any, redis: Redis
+) -> None:
+    """A program of BullMQ that ends a job by hand sets no marker, whatever the global concurrency says."""
+    many = queues(20)
+    capped = many[7]
+    capped.set_global_concurrency(1)
+    capped.add_bulk([{"name": "n"}] * 2)
+    key = f"bull:{capped.name}"
+    redis.lmove(f"{key}:wait", f"{key}:active", "RIGHT", "LEFT")
+    done: list[str] = []
+    serve(lambda job: done.append(job.id), many, drain_delay=300, skip_stalled_check=True)
+    wait_until(lambda: waiting_workers(many[0].name, redis) == 1)
+    wait_until(lambda: not redis.exists(f"{key}:marker"))
+    with commands_about(many[0].name.rpartition("~")[0], redis) as commands:
+        redis.lpop(f"{key}:active")
+        wait_until(lambda: done)
+        waits = commands().count("BZPOPMIN")
+    assert waits <= 5, "not after as many waits as there are queues"
