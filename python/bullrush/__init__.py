@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 from bullrush import aio, errors
 from bullrush._core import __version__
-from bullrush.errors import DelayedError, RateLimitError, UnrecoverableError, WaitingChildrenError, WaitingError
+from bullrush.errors import (
+    DelayedError,
+    PermanentError,
+    RateLimitError,
+    TransientError,
+    UnrecoverableError,
+    WaitingChildrenError,
+    WaitingError,
+)
 from bullrush.events import Event, QueueEvents, QueueEventsProducer
 from bullrush.flow import FlowProducer, JobNode
 from bullrush.job import AttemptResult, Job
@@ -33,6 +41,7 @@ __all__ = [
     "LegacyQueue",
     "Middleware",
     "Notifications",
+    "PermanentError",
     "Profile",
     "Queue",
     "QueueEvents",
@@ -44,6 +53,7 @@ __all__ = [
     "Task",
     "TaskJob",
     "Tasks",
+    "TransientError",
     "UnrecoverableError",
     "WaitingChildrenError",
     "WaitingError",

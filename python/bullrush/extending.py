@@ -41,6 +41,7 @@ from bullrush.values.naming import (
     check_unicode,
     is_key_of_queue,
     is_reserved_id,
+    missing_attribute,
     nearest,
     owner_of_key,
 )
@@ -196,6 +197,7 @@ __all__ = [
     "key_slot",
     "maybe_await",
     "merged_metrics",
+    "missing_attribute",
     "missing_rights_text",
     "monitored_queue",
     "nearest",

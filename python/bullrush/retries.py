@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from bullrush.errors import InvalidOptionError
 from bullrush.values import checks
 from bullrush.values.checks import Duration
+from bullrush.values.shown import shown
 
 
 @dataclass(frozen=True)
@@ -29,15 +30,19 @@ class Retry:
             object.__setattr__(self, "delay", delay_in_ms(self.delay))
 
 
-def delay_in_ms(value: object) -> int:
+def delay_in_ms(value: object, name: str = "delay") -> int:
     """Return the delay before a retry in ms.
+
+    Args:
+        value: the delay.
+        name: its name in the error.
 
     Raises:
         InvalidOptionError: it is negative, or neither whole milliseconds nor a timedelta.
     """
-    checked = checks.milliseconds("delay", value)
+    checked = checks.milliseconds(name, value)
     if checked < 0:
-        raise InvalidOptionError(f"delay must not be negative, not {value!r}")
+        raise InvalidOptionError(f"{name} must not be negative, not {value!r}")
     return checked
 
 
@@ -54,5 +59,31 @@ FAIL: Final = Fail()
 #: What a classifier decides.
 Verdict: TypeAlias = Retry | Fail
 
-#: Gets the exception of a handler. Returns `RETRY`, `FAIL`, ``Retry(delay=...)``, or None: it has no opinion.
-Classifier: TypeAlias = Callable[[BaseException], Verdict | None]
+#: Gets the exception of a handler. Returns `RETRY` or True, `FAIL` or False, ``Retry(delay=...)``, or None: it has no
+#: opinion.
+Classifier: TypeAlias = Callable[[BaseException], Verdict | bool | None]
+
+
+def read_verdict(option: str, answered: object) -> Verdict | None:
+    """Return what a classifier decided.
+
+    Args:
+        option: the option that the classifier was given as; the first words of the error.
+        answered: what it returned.
+
+    Raises:
+        InvalidOptionError: it is not a verdict.
+    """
+    if answered is None:
+        return None
+    if isinstance(answered, bool):
+        return RETRY if answered else FAIL
+    # By their own types: the attributes of a subclass may be anything.
+    if type(answered) is Fail:
+        return FAIL
+    if type(answered) is Retry:
+        # Checked again: a program may have changed it.
+        return RETRY if answered.delay is None else Retry(delay_in_ms(answered.delay, f"the delay of {option}"))
+    raise InvalidOptionError(
+        f"{option} must return RETRY or True, FAIL or False, Retry(delay=...), or None, not {shown(answered)}"
+    )

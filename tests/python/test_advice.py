@@ -67,6 +67,21 @@ def test_a_camel_case_attribute_of_a_job_leads_to_the_snake_case_one(queue_name:
     assert job.data == {} and hasattr(Job, "attempts_made")
 
 
+def test_calls_of_celery_on_a_result_lead_to_those_of_a_job(queue_name: str, redis_url: str) -> None:
+    job = Queue(queue_name, url=redis_url).add("x")
+    of_task: Any = Tasks(queue_name, url=redis_url).task(lambda: None, name="ping").enqueue()
+    for owner, name, advice in [
+        (of_task, "get", r"'TaskJob' object has no attribute 'get': use result\(timeout=5_000\)"),
+        (of_task.aio, "get", r"use result\(timeout=5_000\)"),
+        (job, "get", r"use wait_until_finished\(timeout=5_000\)"),
+        (job, "ready", r"use get_state\(\)"),
+        (job, "revoke", r"use cancel\(\)"),
+        (job, "failed", r"use 'is_failed\(\)'"),
+    ]:
+        with pytest.raises(AttributeError, match=advice):
+            getattr(owner, name)
+
+
 def test_options_that_are_close_say_what_is_meant() -> None:
     queue = Queue("q", url="redis://127.0.0.1:1")
     with pytest.raises(InvalidOptionError, match=r"such as \{'type': 'exponential', 'delay': 1000\}"):
@@ -124,6 +139,35 @@ def test_calls_of_other_libraries_lead_to_those_of_a_task(name: str, advice: str
     with pytest.raises(AttributeError, match=f"'PlainTask' object has no attribute '{name}': {advice}"):
         getattr(task, name)
     assert not hasattr(task, "nothing")
+
+
+def test_calls_that_are_elsewhere_lead_there_from_a_registry() -> None:
+    tasks: Any = Tasks("q")
+    for name, advice in [
+        ("enqueue_many", r"use bullrush\.enqueue_many\(\[task\.bind"),
+        ("aenqueue_many", r"use await bullrush\.aenqueue_many\("),
+        ("get_job", r"use task\.get_job\(id\)"),
+    ]:
+        with pytest.raises(AttributeError, match=f"'Tasks' object has no attribute '{name}': {advice}"):
+            getattr(tasks, name)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'$"):
+        tasks.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_a_task_in_the_place_of_a_flow_leads_to_its_flow(traced: bool) -> None:
+    task: Any = Tasks("q").task(lambda: None, name="total")
+    telemetry = pytest.importorskip("bullrush.otel").OpenTelemetry("app") if traced else None
+    flows: Any = FlowProducer(url="redis://127.0.0.1:1", telemetry=telemetry)
+    parent = {"name": "n", "queue_name": "q"}
+    for call in (
+        lambda: flows.add(task),
+        lambda: flows.add(task.bind()),
+        lambda: flows.add_bulk([task.bind()]),
+        lambda: flows.add({**parent, "children": [task.bind()]}),
+    ):
+        with pytest.raises(InvalidOptionError, match=r"not (NewTask|PlainTask): use task\.bind\(\.\.\.\)\.flow\("):
+            call()
 
 
 def test_options_of_other_libraries_lead_to_ours_in_every_call() -> None:

@@ -25,7 +25,10 @@ CLASSES = (
     "LegacyQueue",
     "Notifications",
 )
-RAISED_BY_HANDLERS = ("DelayedError", "RateLimitError", "UnrecoverableError", "WaitingChildrenError", "WaitingError")
+RAISED_BY_HANDLERS = (
+    "DelayedError", "PermanentError", "RateLimitError", "TransientError", "UnrecoverableError", "WaitingChildrenError",
+    "WaitingError",
+)  # fmt: skip
 OF_TASKS = ("AsyncTaskJob", "Depends", "Middleware", "Task", "TaskJob", "Tasks", "aenqueue_many", "enqueue_many")
 ERRORS = (
     "BullrushError", "ClosedError", "ConnectionLostError", "DataError", "DelayedError", "DrainError", "EnqueueError",

@@ -27,6 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     show_every_character()
     parser = build_parser(asked)
     options, left = parser.parse_known_args(words)
+    # That of the command or of its verb: its usage shows what is allowed.
+    parser = vars(options).pop("parser")
     # argparse has no ids left for `retry mail --json 17`: it takes none at once, where `17` might have stood.
     ids = getattr(options, "ids", None)
     if left and (ids is None or any(word.startswith("-") for word in left)):

@@ -29,10 +29,11 @@ COMMANDS: Final = {
     "worker": Command("worker.command", "run workers, tasks or handlers by their import path"),
     "info": Command("queues.info", "all queues: counts, workers, jobs per minute"),
     "counts": Command("queues.counts", "the number of jobs per state"),
+    "health": Command("queues.health", "whether somebody works a queue, and fast enough; for scripts and alerts"),
     "routes": Command("queues.routes", "jobs with a target: what waits where, and for how many workers"),
     "workers": Command("queues.workers", "the connected workers"),
     "schedulers": Command("queues.schedulers", "the job schedulers"),
-    "jobs": Command("jobs.command", "list, search, show, retry, promote, remove or cancel jobs"),
+    "jobs": Command("jobs.command", "list, search, show, update, retry, promote, remove or cancel jobs"),
     "add": Command("jobs.add", "add a job"),
     "logs": Command("jobs.logs", "the log of a job"),
     "flow": Command("jobs.flow", "a job and its children as a tree"),
@@ -77,6 +78,12 @@ class _Parser(argparse.ArgumentParser):
         else:
             hint = nearest(str(value), known + [f"jobs {verb}" for verb in verbs])
         raise argparse.ArgumentError(action, f"there is no {value!r}.{hint}")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Parse, and note in ``parser`` which command or verb it was: its own parser comes first."""
+        options, left = super().parse_known_args(args, namespace)
+        options.parser = getattr(options, "parser", self)
+        return options, left
 
     def error(self, message: str) -> NoReturn:
         # The URL may stand where a command or a number is expected.

@@ -32,7 +32,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--export",
         type=Path,
         metavar="DIR",
-        help="write all scripts to this folder, and scripts.json with their KEYS and ARGV; made if it does not exist",
+        help="write all scripts to this folder, and scripts.json with their KEYS, ARGV, notes and an example; "
+        "made if it does not exist",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -63,7 +64,7 @@ def _export(options: argparse.Namespace) -> int:
     if options.script is not None:
         raise CommandError("--export writes all scripts; leave out SCRIPT", USAGE)
     try:
-        count = export_scripts(options.export)
+        count = export_scripts(options.export, lambda script: redis_cli(script, options.prefix, options.queue))
     except OSError as error:
         raise CommandError(f"{shown(str(options.export))} cannot be written: {error.strerror}") from None
     if options.json:
@@ -83,7 +84,7 @@ def _named(scripts: dict[str, Script], name: str) -> Script:
     return found[0]
 
 
-def _as_json(script: Script, options: argparse.Namespace) -> dict[str, str | None]:
+def _as_json(script: Script, options: argparse.Namespace) -> dict[str, object]:
     return {**script._asdict(), "redis_cli": redis_cli(script, options.prefix, options.queue)}
 
 
@@ -102,7 +103,8 @@ def _runnable(script: Script, options: argparse.Namespace) -> str:
     for title, text in parts.items():
         indent = f"{title} ".ljust(8) if title else ""
         lines += textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=" " * len(indent))
-    lines += ["Flags such as lifo are 1 or 0. A job that is active needs the token of its lock, or 0."]
+    for note in script.notes:
+        lines += textwrap.wrap(note, _WIDTH, initial_indent="Note    ", subsequent_indent=" " * 8)
     if example := redis_cli(script, options.prefix, options.queue):
         lines += ["", "Example:", *(f"  {line}" for line in example.splitlines())]
     header = "\n".join(f"-- {line}".rstrip() for line in lines)

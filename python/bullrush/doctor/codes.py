@@ -156,6 +156,11 @@ CODES: Final[dict[str, Code]] = {
         "warning",
         "Look at why (`bullrush jobs list QUEUE --state failed`), then retry or remove them: nobody else does",
     ),
+    "BR117": Code(
+        "Jobs wait in a queue of Bull that has moved",
+        "fault",
+        "Run `bullrush migrate` again, and change the program with Bull that has added them, or use `--bridge`",
+    ),
     "BR201": Code(
         "Jobs that have not run are in no list and no set",
         "fault",

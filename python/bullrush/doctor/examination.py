@@ -12,6 +12,7 @@ from bullrush.doctor.checks import keys, machine, owners, rights, schedulers, se
 from bullrush.doctor.concurrently import groups, together
 from bullrush.doctor.deep import read_jobs
 from bullrush.doctor.finding import Finding, NotCheckedError, Report, counted
+from bullrush.doctor.moved import MovedScan
 from bullrush.doctor.nodes import Nodes
 from bullrush.doctor.reading import ANY_QUEUE, QueueUnderTest, Server, texts
 from bullrush.doctor.repairs import repair
@@ -44,6 +45,7 @@ _SERVER: Final[Sequence[_ServerCheck]] = (
 )
 _QUEUE: Final[Sequence[_QueueCheck]] = (
     owners.users,
+    owners.moved,
     keys.waiting_lists,
     keys.old_keys,
     keys.rate_limit,
@@ -211,16 +213,17 @@ class Doctor:
         """Return the names of the queues, as far as there is time."""
         servers = [server.queue.core for server in self._nodes.servers]
         scan = QueueScan(self._url, self._prefix, self._timeout, size=_KEYS, servers=servers, broken=True)
+        moved = MovedScan(self._url, self._prefix, self._timeout, size=_KEYS, servers=servers)
         names: list[str] = []
         # With `deep` all queues are wanted, however long that takes.
         end = self._end if self._end == float("inf") else time.monotonic() + _SEARCH
-        while not scan.ended:
+        while not (scan.ended and moved.ended):
             try:
-                names += await scan.page()
+                names += await (scan if not scan.ended else moved).page()
             except RedisServerError as error:
                 self._report.skipped.append(f"the queues were not found; name them with --queue: {error}")
                 break
-            if time.monotonic() > end and not scan.ended:
+            if time.monotonic() > end and not (scan.ended and moved.ended):
                 self._report.skipped.append("some queues: the search took too long; name them with --queue")
                 break
         if scan.ended and not names and not scan.strange:
@@ -231,7 +234,7 @@ class Doctor:
             first = repr(min(scan.strange).decode(errors="replace"))
             what = counted(len(scan.strange), "queue")
             self._report.skipped.append(f"{what}: the name cannot be used here, as in the key {first}")
-        return sorted(names)
+        return sorted(set(names))
 
     def _in_one_slot(self, names: Iterable[str], *, on_cluster: bool) -> list[QueueUnderTest]:
         """Return the queues that can be examined: on a cluster those whose keys are in one slot."""

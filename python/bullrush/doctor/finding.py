@@ -145,7 +145,8 @@ class Report:
 
     def leave_consequences_out(self) -> None:
         """Leave out what another finding explains, and whose advice would be wrong then."""
-        of_bull = {one.queue for one in self.findings if one.code == "BR101"}
+        of_bull = {one.queue for one in self.findings if one.code in ("BR101", "BR117")}
+        moved = {one.queue for one in self.findings if one.code == "BR117"}
         # Without reading all jobs one id without a job may show; with it, all of them do.
         most: dict[str | None, Finding] = {}
         for one in self.findings:
@@ -154,6 +155,7 @@ class Report:
         self.findings = [
             one
             for one in self.findings
-            if not (one.code == "BR107" and one.queue in of_bull)
+            if not (one.code in ("BR105", "BR107") and one.queue in of_bull)
+            and not (one.code == "BR101" and one.queue in moved)
             and not (one.code == "BR203" and one is not most[one.queue])
         ]

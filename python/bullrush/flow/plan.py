@@ -208,7 +208,7 @@ def plan_flows(
         below: list[tuple[Flow, int | None, int]] = []
         for flow, parent, number in level:
             with _located(parent, number, planned, roots):
-                _check_flow(flow)
+                check_flow(flow)
                 below += [(child, len(planned), place) for place, child in enumerate(_children(flow), 1)]
                 if spans is None:
                     whole.add(flow, parent)
@@ -250,9 +250,16 @@ def _place(parent: int | None, number: int, planned: list[PlannedJob], roots: in
     return ", ".join(flow + child)
 
 
-def _check_flow(flow: object) -> None:
+def check_flow(flow: object) -> None:
+    """Refuse what is not a flow; its members are checked later.
+
+    Raises:
+        InvalidOptionError: it is not a dict, or has a member that flows do not have.
+    """
     if not isinstance(flow, Mapping):
-        raise InvalidOptionError(f"A flow is a dict of name, queue_name, data..., not {type(flow).__name__}")
+        is_task = callable(getattr(flow, "flow", None)) or callable(getattr(flow, "bind", None))
+        advice = ": use task.bind(...).flow(children=[...])" if is_task else ""
+        raise InvalidOptionError(f"A flow is a dict of name, queue_name, data..., not {type(flow).__name__}{advice}")
     if not flow.keys() <= _FLOW:
         check_known(flow, _FLOW, "A flow", opts=JOB_OPTIONS)
 

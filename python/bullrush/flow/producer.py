@@ -13,7 +13,7 @@ from bullrush.base.operation import operation, options_by_name, reply
 from bullrush.base.options import AddingOptions, HandleOptions
 from bullrush.base.outages import ReportsOutages
 from bullrush.flow.flow_queue import FlowQueue
-from bullrush.flow.plan import Flow, NodeSpans, QueueDefaults, option_compilers, plan_flows
+from bullrush.flow.plan import Flow, NodeSpans, QueueDefaults, check_flow, option_compilers, plan_flows
 from bullrush.job.job import Job, JobT
 from bullrush.job.record import GivenRecord
 from bullrush.routing.target import route_key
@@ -120,6 +120,7 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
         """
         if self._telemetry is None:
             return (await self._add_flows([flow], queues_options))[0]
+        check_flow(flow)
         with self.trace("addFlow", flow.get("queue_name"), kind="producer") as span:
             span.set_attributes(
                 {"bullmq.queue.name": flow.get("queue_name", ""), "bullmq.flow.name": flow.get("name", "")}

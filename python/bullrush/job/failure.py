@@ -6,16 +6,17 @@ import asyncio
 import logging
 import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bullrush.base.cancellation import ended_from_outside
 from bullrush.base.operation import maybe_await
-from bullrush.errors import InvalidOptionError, TransientError, UnrecoverableError
-from bullrush.retries import FAIL, RETRY, Classifier, Fail, Retry, Verdict, delay_in_ms
+from bullrush.errors import InvalidOptionError, TransientError
+from bullrush.retries import FAIL, RETRY, Classifier, Retry, Verdict, delay_in_ms, read_verdict
 from bullrush.values import checks
+from bullrush.values.naming import nearest
 from bullrush.values.shown import shown
 
 if TYPE_CHECKING:
@@ -28,10 +29,8 @@ CANCELLED: Final = "The job was cancelled"
 #: The reason of a failure whose exception raises when it is inspected.
 INDESCRIBABLE: Final = "The handler raised an exception that cannot be described"
 
-#: BullMQ's reason of a failure whose backoff type is custom, when the worker has no strategy.
-UNKNOWN_STRATEGY: Final = (
-    "Unknown backoff strategy {}. If a custom backoff strategy is used, specify it when the queue is created."
-)
+#: The backoff types that need no strategy of the worker.
+_BACKOFFS: Final = ("fixed", "exponential")
 
 #: The attribute with the stack of an exception that was raised in another process.
 STACK_ATTRIBUTE: Final = "_bullrush_stack"
@@ -99,7 +98,7 @@ async def decide_retry(
     error: BaseException,
     backoff_type: str | None,
     strategy: BackoffStrategy | None,
-    classifiers: Sequence[Classifier] = (),
+    classifiers: Mapping[str, Classifier],
 ) -> Failure:
     """Return how an attempt failed, and whether and when the job is retried.
 
@@ -110,7 +109,8 @@ async def decide_retry(
         error: the exception that the handler raised.
         backoff_type: the job's backoff type if it needs the custom strategy, else None.
         strategy: the custom strategy.
-        classifiers: are asked about the exception, one after another, until one has an opinion.
+        classifiers: are asked about the exception, one after another, until one has an opinion; each by the option
+            that it was given as.
     """
     try:
         return await _decide_retry(job, error, backoff_type, strategy, classifiers)
@@ -123,7 +123,7 @@ async def _decide_retry(
     error: BaseException,
     backoff_type: str | None,
     strategy: BackoffStrategy | None,
-    classifiers: Sequence[Classifier],
+    classifiers: Mapping[str, Classifier],
 ) -> Failure:
     failure = describe(error, retry=not job._discarded and not is_named(error, "UnrecoverableError"))
     if not failure.retry:
@@ -139,9 +139,7 @@ async def _decide_retry(
         return failure
     if strategy is None:
         # BullMQ would leave the job active for good.
-        unknown = UnrecoverableError(UNKNOWN_STRATEGY.format(backoff_type))
-        unknown.__cause__ = error
-        return describe(unknown, retry=False)
+        return failure._replace(reason=f"{failure.reason} ({_without_strategy(backoff_type)})", retry=False)
     try:
         delay = _delay(await maybe_await(strategy(job.attempts_made + 1, backoff_type, error, job)))
     except BaseException as broken:
@@ -163,25 +161,36 @@ def _said_by_handler(job: JobFields, error: BaseException) -> Verdict:
         return RETRY
 
 
-def _asked(job: JobFields, error: BaseException, classifiers: Sequence[Classifier]) -> Verdict | None:
+def _without_strategy(backoff_type: str) -> str:
+    """Return why a job whose backoff needs a strategy that its worker has not is not retried."""
+    return (
+        f"not retried: the backoff type {shown(backoff_type)} needs an option of the worker, "
+        f"Worker(backoff_strategy=...).{nearest(backoff_type, _BACKOFFS)}"
+    )
+
+
+def _asked(job: JobFields, error: BaseException, classifiers: Mapping[str, Classifier]) -> Verdict | None:
     """Return what the first classifier with an opinion says. One that raises, or answers anything else, has none."""
-    for classify in classifiers:
+    for option, classify in classifiers.items():
         try:
-            verdict: object = classify(error)
-            if type(verdict) is Fail:
-                return FAIL
-            if type(verdict) is Retry:
-                return Retry(verdict.delay)  # checks the delay
-            if verdict is not None:
-                raise InvalidOptionError(
-                    "classify or retry_if must return RETRY, FAIL, Retry(delay=...) or None, not a "
-                    f"{_class_name(type(verdict))}"
-                )
+            answered: object = classify(error)
         except BaseException as broken:
-            raised = _class_name(type(broken))
-            _log.error("classify raised %s for job %s, whose own options decide instead", raised, job.id)
-            job._report_error(broken)
+            _ignore(job, f"{option} raised {_class_name(type(broken))}", broken)
+            continue
+        try:
+            verdict = read_verdict(option, answered)
+        except BaseException as broken:
+            _ignore(job, _text(broken), broken)
+            continue
+        if verdict is not None:
+            return verdict
     return None
+
+
+def _ignore(job: JobFields, problem: str, error: BaseException) -> None:
+    """Report a classifier that has no say."""
+    _log.error("%s: the options of job %s decide instead", problem, job.id)
+    job._report_error(error)
 
 
 def _delay(answered: object) -> int:

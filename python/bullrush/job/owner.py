@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence, Sized
+from collections.abc import Awaitable, Callable, Mapping, Sized
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -59,8 +59,8 @@ class JobWorker(JobOwner, Protocol):
     def _backoff_strategy(self) -> BackoffStrategy | None:
         """The custom backoff strategy, if there is one."""
 
-    def _classifiers(self, name: str) -> Sequence[Classifier]:
-        """Return what is asked about the exceptions of jobs of this name."""
+    def _classifiers(self, name: str) -> Mapping[str, Classifier]:
+        """Return what is asked about the exceptions of jobs of this name, by the options that a program wrote."""
 
     def _record_start(self, record: Record) -> Pending[None] | None:
         """Write the start of a prefetched job to Redis; None if that is not needed."""

@@ -2,9 +2,11 @@
 
 from bullrush.legacy.adding import LegacyDebounce
 from bullrush.legacy.backoff import bull_backoff
+from bullrush.legacy.discovery import LegacyStatus, find_legacy
 from bullrush.legacy.flavor import Flavor, Layout
 from bullrush.legacy.job import LegacyJob
 from bullrush.legacy.migrating.options import place
+from bullrush.legacy.migrating.signpost import Signpost, read_signpost
 from bullrush.legacy.queue import LegacyQueue
 from bullrush.legacy.reading import LegacyState
 from bullrush.legacy.repeatable import Repeatable
@@ -27,12 +29,16 @@ __all__ = [
     "LegacyJob",
     "LegacyQueue",
     "LegacyState",
+    "LegacyStatus",
     "LegacyUse",
     "MigrationReport",
     "Progress",
     "Remark",
     "Repeatable",
+    "Signpost",
     "Verification",
     "bull_backoff",
+    "find_legacy",
     "place",
+    "read_signpost",
 ]

@@ -11,6 +11,7 @@ from bullrush.extending import JSON, NO_DATA, Duration, check_given_id, now_ms, 
 from bullrush.job import BackoffOptions, KeepOptions
 from bullrush.legacy.flavor import Layout, LegacyBase
 from bullrush.legacy.job import LegacyJob
+from bullrush.legacy.migrating.claiming import CLAIM_LOCK, new_claim
 from bullrush.legacy.new_job import new_job
 from bullrush.legacy.new_repeatable import NewRepeatable, new_repeatable
 from bullrush.legacy.reading import read_jobs
@@ -18,6 +19,8 @@ from bullrush.legacy.reading import read_jobs
 if TYPE_CHECKING:
     from bullrush.scheduler import RepeatOptions
 
+#: The lists and sets out of which a job can be removed.
+_REMOVABLE = ("wait", "paused", "delayed", "completed", "failed")
 _REFUSALS = {
     -1: "Missing key for job {id}",
     -3: "Job {id} is not in the failed state",
@@ -157,3 +160,31 @@ class LegacyAdding(LegacyBase):
         [code] = await reply(self.core.legacy_calls("retry", [[job_id, lifo, layout, now_ms(), self._token]]))
         if code < 0:
             raise from_code(code, _REFUSALS[code].format(id=job_id))
+
+    @operation
+    async def remove(self, job_id: str) -> bool:
+        """Remove a job that waits, is delayed or has finished, with its log; a debounce id is free again.
+
+        Redis: a script per state, in one pipeline (``legacy/claim_job``), and one more (``legacy/acknowledge_job``). If
+        the program is killed between the two, the next `migrate` or `bridge` moves the job instead.
+
+        Args:
+            job_id: the id of the job.
+
+        Returns:
+            Whether it was removed. An active job is not: it is its worker's. Of waiting jobs the 10,000 that run next
+                are looked at.
+
+        Raises:
+            LegacyQueueError: the queue belongs to BullMQ or to both.
+            OutcomeUnknownError: the connection broke; the job was removed or not.
+        """
+        id, claim = check_given_id(job_id), new_claim()
+        await self._check_owner()
+        # The first place that has the job claims it; the others find the claim.
+        calls: list[list[int | str | bytes]] = [[place, id, claim, CLAIM_LOCK] for place in _REMOVABLE]
+        found = await reply(self.core.legacy_calls("claim_job", calls))
+        if not any(isinstance(job, list) for job in found):
+            return False
+        await reply(self.core.legacy_calls("acknowledge_job", [[id, claim, 0]]))
+        return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import count
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from bullrush._core import CoreQueue, key_slot
@@ -20,7 +20,6 @@ _PAGE: Final = 1_000
 DEFAULT_TIMEOUT: Final = 10_000
 #: No queue: the handle only carries commands. On a cluster a queue needs a hash tag.
 _ANY_QUEUE: Final = "{any}"
-_END: Final = ":meta"
 
 
 def queue_names(
@@ -80,8 +79,11 @@ class QueueScan:
 
     ``size``: how many keys are read per round trip. ``servers``: where; by default on the servers that the URL leads
     to. They are not checked then.
+    ``_ends``: how the keys end by which a queue is found.
     ``broken``: also find queues whose key has another type than a hash, and cannot be used.
     """
+
+    _ends: ClassVar[tuple[str, ...]] = (":meta",)
 
     def __init__(
         self,
@@ -113,8 +115,7 @@ class QueueScan:
         # A job scheduler or a job may have a key that ends like this; the names of queues have no colon.
         if self._servers is None:
             self._servers = await self._find_servers()
-        scan = self._servers[0].scan_queues(self._cursor, self._size, kind=self._kind, checked=self._checked)
-        self._cursor, keys = await reply(scan)
+        self._cursor, keys = await self._keys(self._servers[0], self._cursor)
         if self._cursor == 0:
             self._servers.pop(0)
         self.ended = not self._servers
@@ -122,6 +123,10 @@ class QueueScan:
         new = [name for name in names if name not in self._seen]
         self._seen.update(new)
         return new
+
+    async def _keys(self, server: CoreQueue, cursor: int) -> tuple[int, list[bytes]]:
+        """Return keys of queues, and where to go on, 0 at the end."""
+        return await reply(server.scan_queues(cursor, self._size, kind=self._kind, checked=self._checked))
 
     async def _find_servers(self) -> list[CoreQueue]:
         """Return a handle on each server that may have such queues."""
@@ -138,11 +143,14 @@ class QueueScan:
 
     def _name(self, key: bytes) -> str | None:
         """Return the name of the queue that has this key; None if it is no queue that can be opened."""
+        end = next((end for end in self._ends if key.endswith(end.encode())), None)
+        if end is None:
+            return None
         try:
-            return check_queue_name(key.decode()[len(self._start) : -len(_END)])
+            return check_queue_name(key.decode()[len(self._start) : -len(end)])
         except QueueNameError:
             # A colon: it is the key of a scheduler or a job.
-            if b":" not in key[len(self._start.encode()) : -len(_END)]:
+            if b":" not in key[len(self._start.encode()) : -len(end)]:
                 self.strange.add(key)
             return None
         except UnicodeDecodeError:

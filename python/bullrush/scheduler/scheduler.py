@@ -11,7 +11,7 @@ from bullrush._core import now_ms
 from bullrush.base.closing import BlockingContext
 from bullrush.base.handle import Handle
 from bullrush.base.operation import operation, options_by_name, reply
-from bullrush.base.options import CallOptions, ServerOptions
+from bullrush.base.options import CallOptions, HandleOptions
 from bullrush.base.outages import ReportsOutages
 from bullrush.job.job import Job, JobT
 from bullrush.job.new_jobs import new_jobs
@@ -163,7 +163,7 @@ class SchedulerCalls(Handle, Generic[JobT]):
 
 
 @declare_options
-class SchedulerOptions(ServerOptions, CallOptions, total=False):
+class SchedulerOptions(HandleOptions, CallOptions, total=False):
     """Options of a `JobScheduler` object."""
 
     default_job_options: Annotated[

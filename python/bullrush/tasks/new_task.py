@@ -21,6 +21,9 @@ R_co = TypeVar("R_co", covariant=True)
 class Producer(Protocol):
     """Adds the jobs of one registry. Its asynchronous calls are operations: they block or are awaited."""
 
+    def need_redis(self, caller: str) -> None:
+        """Refuse a call that needs Redis if the registry is eager."""
+
     def prepared(self, new: NewTask[Any]) -> NewTask[Any]:
         """Return a job as the middleware wants it."""
 
@@ -53,7 +56,11 @@ class NewTask(Generic[R_co]):
 
         Args:
             children: tasks, or dicts of jobs, that must complete before it starts.
+
+        Raises:
+            RuntimeError: the registry is eager: flows need Redis.
         """
+        self.producer.need_redis("FlowProducer")
         below = [child.flow() if isinstance(child, NewTask) else child for child in children]
         new = self.producer.prepared(self)
         node: Flow = {

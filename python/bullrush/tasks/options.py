@@ -25,8 +25,8 @@ class TaskOptions(JobOptions, total=False):
 
     Attributes:
         timeout: ms that one run may take, instead of the worker's ``timeout``.
-        retry_if: gets the exception of a failed run; returns ``RETRY``, ``FAIL``, ``Retry(delay=...)`` of
-            `bullrush.retries`, or None for no opinion.
+        retry_if: gets the exception of a failed run; returns True or ``RETRY``, False or ``FAIL``,
+            ``Retry(delay=...)`` of `bullrush.retries`, or None for no opinion.
         lock_duration: ms that the lock of a running job lasts without renewal; see ``lock_durations`` of
             `WorkerOptions`.
     """

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from bullrush.extending import JSON, QueueAdding, QueueGetters, check_prefix, check_queue_name, checks
+from bullrush.extending import QueueAdding, QueueGetters, check_prefix, check_queue_name, checks
 from bullrush.queue import Queue, QueueOptions
 from bullrush.tasks.middleware import Middleware, enqueue_hooks
 from bullrush.tasks.new_task import NewTask
+from bullrush.tasks.signature import Signature
 from bullrush.tasks.task_job import TaskJob
 
 if TYPE_CHECKING:
@@ -18,21 +19,29 @@ if TYPE_CHECKING:
 
 _DEFAULT_TIMEOUT: Final = 10_000
 
-#: Decodes the result of the task of a name.
-DecodeResult = Callable[[str, JSON], object]
+#: Returns the signature of the task of a name, None if there is no such task.
+SignatureOf = Callable[[str], Signature | None]
 #: Runs a task at once and returns its job.
 RunNow = Callable[[NewTask[Any]], Coroutine[Any, Any, TaskJob[Any]]]
+
+
+def without_redis(caller: str) -> str:
+    """Return the error of a call that needs Redis, in a program whose registry is eager."""
+    return (
+        f"An eager task runs without Redis, and {caller} needs one: in this test use the fixture bullrush_url and a "
+        "registry with eager=False, and run its jobs with bullrush.testing.work()"
+    )
 
 
 class TaskQueue(Queue):
     """A queue whose jobs know the types of their results."""
 
     _job_type = TaskJob
-    decode_result: DecodeResult
+    signature_of: SignatureOf
 
     def _same_for(self, name: str) -> Self:
         queue = super()._same_for(name)
-        queue.decode_result = self.decode_result
+        queue.signature_of = self.signature_of
         return queue
 
 
@@ -51,7 +60,7 @@ class TaskProducer:
         prefix: str,
         middleware: Sequence[Middleware],
         options: QueueOptions,
-        decode_result: DecodeResult,
+        signature_of: SignatureOf,
         run_now: RunNow,
     ) -> None:
         self.queue, self.url, self.prefix = check_queue_name(queue), url, check_prefix(prefix)
@@ -61,7 +70,7 @@ class TaskProducer:
         checks.durable("durable", options["durable"])
         checks.payload_limit("payload_limit", options["payload_limit"])
         self._options = options
-        self._decode_result, self._run_now = decode_result, run_now
+        self._signature_of, self._run_now = signature_of, run_now
         self._hooks = enqueue_hooks(middleware)
         self._handles: dict[int, TaskQueue] = {}
 
@@ -74,9 +83,18 @@ class TaskProducer:
         if (found := self._handles.get(key)) is None:
             options: QueueOptions = {**self._options, "url": self.url, "prefix": self.prefix, "timeout": key}
             found = TaskQueue(self.queue, **options)
-            found.decode_result = self._decode_result
+            found.signature_of = self._signature_of
             self._handles[key] = found
         return found
+
+    def need_redis(self, caller: str) -> None:
+        """Refuse a call that needs Redis if the registry is eager.
+
+        Raises:
+            RuntimeError: it is.
+        """
+        if self.eager:
+            raise RuntimeError(without_redis(caller))
 
     def prepared(self, new: NewTask[Any]) -> NewTask[Any]:
         """Return a job as the middleware wants it."""
@@ -104,8 +122,7 @@ class TaskProducer:
 
     async def get_job(self, job_id: str, name: str, target: Target | None) -> TaskJob[Any] | None:
         """Return the job with this id and this name, None if there is none. It is an operation."""
-        if self.eager:  # no job is stored
-            return None
+        self.need_redis("get_job()")
         queue = self.handle() if target is None else self.handle().route(target)
         job: Any = await QueueGetters.get_job.steps(queue, job_id)
         return job if job is not None and job.name == name else None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, ParamSpec, Protocol, TypeVar, overload
 
 from bullrush.errors import InvalidOptionError
-from bullrush.extending import check_job_name, checks, is_async, options_by_name, shows_options
+from bullrush.extending import check_job_name, checks, is_async, missing_attribute, options_by_name, shows_options
 from bullrush.job import JobOptions
 from bullrush.masking import masked
 from bullrush.queue import QueueOptions
@@ -34,6 +34,15 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+#: Calls that other libraries, or other classes here, have in this place -> where they are.
+_OTHER_NAMES: Final = {
+    "aenqueue_many": "await bullrush.aenqueue_many([task.bind(...), ...])",
+    "enqueue_many": "bullrush.enqueue_many([task.bind(...), ...])",
+    "get_job": "task.get_job(id)",
+    "send_task": "task.enqueue(...)",
+}
 
 
 class TaskMaker(Protocol):
@@ -119,10 +128,15 @@ class Tasks:
             prefix=prefix,
             middleware=middleware,
             options=options,
-            decode_result=self._decode_result,
+            signature_of=self._signature_of,
             run_now=self._run_now,
         )
         self.eager = eager
+
+    if not TYPE_CHECKING:  # type checkers would accept any name
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise missing_attribute(self, name, _OTHER_NAMES.get(name))
 
     def __repr__(self) -> str:
         where = f" at {masked(self.url)}" if self.url else ""
@@ -316,10 +330,10 @@ class Tasks:
         """Close the connections that enqueuing opened; the next job opens new ones."""
         self._producer.close()
 
-    def _decode_result(self, name: str, value: Any) -> Any:
+    def _signature_of(self, name: str) -> Signature | None:
         task = self._part.tasks.get(name)
-        return value if task is None else task.signature.decode_result(value)
+        return None if task is None else task.signature
 
     async def _run_now(self, new: NewTask[Any]) -> TaskJob[Any]:
         handler = handler_of(self._part.tasks[new.name], self._part.middleware, self._part.scopes)
-        return await run_now(new, handler, self._decode_result)
+        return await run_now(new, handler, self._signature_of)

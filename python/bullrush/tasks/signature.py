@@ -82,23 +82,36 @@ class Signature:
         Raises:
             MalformedJobError: the data does not fit.
         """
-        data = job.data
+        try:
+            return self._arguments(job.data)
+        except MisfitError as error:
+            raise MalformedJobError(f"Task {self._name}, job {job.id}: {error}") from None
+
+    def check_data(self, data: JSON) -> None:
+        """Refuse data that a job of this task cannot run with.
+
+        Raises:
+            DataError: the data does not fit.
+        """
+        try:
+            self._arguments(data)
+        except MisfitError as error:
+            raise DataError(f"{self._name}: {error}") from None
+
+    def _arguments(self, data: JSON) -> dict[str, Any]:
         if type(data) is not dict:
-            raise self._malformed(job, f"data must be an object, not {type(data).__name__}")
+            raise MisfitError(f"data must be an object, not {type(data).__name__}")
         try:
             return self._decode(data.copy())
         except MisfitError as error:
             # Looked at only now, since most jobs have no such names.
             own = {name: value for name, value in data.items() if name in self._known or name[:1] != "_"}
             if len(own) == len(data):
-                raise self._malformed(job, f"data.{error}") from None
+                raise MisfitError(f"data.{error}") from None
         try:
             return self._decode(own)
         except MisfitError as error:
-            raise self._malformed(job, f"data.{error}") from None
-
-    def _malformed(self, job: JobCalls, problem: str) -> MalformedJobError:
-        return MalformedJobError(f"Task {self._name}, job {job.id}: {problem}")
+            raise MisfitError(f"data.{error}") from None
 
     @cached_property
     def _hints(self) -> dict[str, Any]:

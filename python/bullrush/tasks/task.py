@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, ParamSpec, TypeVar
 
-from bullrush.extending import run_async, run_blocking, shows_options
+from bullrush.extending import missing_attribute, run_async, run_blocking, shows_options
 from bullrush.job import JobOptions
 from bullrush.tasks.new_task import NewTask
 from bullrush.tasks.options import RunOptions, job_options
@@ -26,6 +26,7 @@ _OTHER_NAMES: Final = {
     "apply_async": "using(...).enqueue(...)",
     "defer": "enqueue(...)",
     "delay": "enqueue(...); for later, using(delay=60_000).enqueue(...)",
+    "enqueue_many": "bullrush.enqueue_many([task.bind(...), ...])",
     "enqueue_in": "using(delay=60_000).enqueue(...)",
     "kiq": "await aenqueue(...)",
     "s": "bind(...)",
@@ -75,10 +76,7 @@ class Task(Generic[P, R]):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> NoReturn:
-            meant = f": use {_OTHER_NAMES[name]}" if name in _OTHER_NAMES else ""
-            raise AttributeError(
-                f"{type(self).__name__!r} object has no attribute {name!r}{meant}", name=name, obj=self
-            )
+            raise missing_attribute(self, name, _OTHER_NAMES.get(name))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r} of queue {self.queue_name!r}>"
@@ -137,6 +135,7 @@ class Task(Generic[P, R]):
             The job; None if there is none, or if it is the job of another task.
 
         Raises:
+            RuntimeError: the registry is eager: Redis has none of its jobs.
             ConnectionLostError: Redis could not be reached.
         """
         return run_blocking(self._producer.get_job(job_id, self.name, self.opts.get("target")))

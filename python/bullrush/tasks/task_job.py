@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, cast
 
-from bullrush.extending import JSON, AsyncJob, Duration, JobResultWait, operation
+from bullrush.extending import JSON, AsyncJob, Duration, JobCalls, JobResultWait, decode, encode, operation
 from bullrush.job import Job
 
 if TYPE_CHECKING:
     from bullrush.extending import QueueEventsCalls
+    from bullrush.tasks.signature import Signature
 
 R = TypeVar("R")
 
 
-class ResultReader(Protocol):
-    """Knows the types of results by the names of tasks."""
+class KnowsTasks(Protocol):
+    """What the jobs of tasks come from: it knows the signatures by the names of tasks."""
 
-    def decode_result(self, name: str, value: JSON) -> object:
-        """Return the result of a task as its function returned it."""
+    def signature_of(self, name: str) -> Signature | None:
+        """Return the signature of a task, None if there is no such task."""
 
 
-class TaskResult(JobResultWait, Generic[R]):
-    """The call that waits for the result of a task."""
+class TaskCalls(JobResultWait, Generic[R]):
+    """The calls of a job that knows its task: it waits for the typed result, and takes only data that fits."""
 
     __slots__ = ()
 
@@ -48,11 +49,32 @@ class TaskResult(JobResultWait, Generic[R]):
         """
         return self._decoded(await JobResultWait.wait_until_finished.steps(self, queue_events, timeout, via=via))
 
+    @operation
+    async def update_data(self, data: JSON) -> None:
+        """Replace the job's data.
+
+        Args:
+            data: the arguments of the task as JSON, as they are in ``job.data``. Names that begin with an underscore
+                are for middleware, and may be added.
+
+        Raises:
+            DataError: it is not JSON, or does not fit the signature of the task; nothing was written.
+            JobNotFoundError: the job is gone.
+        """
+        if (signature := self._signature) is not None:
+            signature.check_data(decode(encode(data, "data"), "data", self.id))
+        await JobCalls.update_data.steps(self, data)
+
+    @property
+    def _signature(self) -> Signature | None:
+        return cast("KnowsTasks", self._source).signature_of(self.name)
+
     def _decoded(self, value: JSON) -> R:
-        return cast("R", cast("ResultReader", self._source).decode_result(self.name, value))
+        signature = self._signature
+        return cast("R", value if signature is None else signature.decode_result(value))
 
 
-class TaskJob(TaskResult[R], Job[Any, R], Generic[R]):
+class TaskJob(TaskCalls[R], Job[Any, R], Generic[R]):
     """A job of a task: a `bullrush.Job` with a typed result. `AsyncTaskJob` has the same calls to be awaited."""
 
     __slots__ = ()
@@ -63,7 +85,7 @@ class TaskJob(TaskResult[R], Job[Any, R], Generic[R]):
         return self._as_type(AsyncTaskJob)
 
 
-class AsyncTaskJob(TaskResult[R], AsyncJob[Any, R], Generic[R]):
+class AsyncTaskJob(TaskCalls[R], AsyncJob[Any, R], Generic[R]):
     """A job of a task for asyncio: a `bullrush.aio.Job` with a typed result."""
 
     __slots__ = ()

@@ -28,14 +28,18 @@ _URL: Final = "redis://127.0.0.1:6379/0"
 #: Names that options have in BullMQ for Node and in other libraries -> the options that may be meant here. The first
 #: one that exists is suggested.
 _OTHER_NAMES: Final[dict[str, tuple[str, ...]]] = {
+    "autoretry_for": ("retry_if", "classify"),
     "broker": ("url",),
+    "classify": ("retry_if",),
     "client": ("url",),
     "concurrent": ("concurrency",),
     "connection": ("url",),
     "countdown": ("delay",),
     "cron": ("pattern",),
     "crontab": ("pattern",),
+    "default_retry_delay": ("backoff",),
     "dsn": ("url",),
+    "eta": ("delay",),
     "host": ("url",),
     "id": ("job_id",),
     "interval": ("every",),
@@ -51,11 +55,15 @@ _OTHER_NAMES: Final[dict[str, tuple[str, ...]]] = {
     "port": ("url",),
     "processes": ("concurrency",),
     "queue": ("queue_name",),
+    "rate_limit": ("limiter",),
     "redis": ("url",),
     "redis_url": ("url",),
     "retries": ("attempts",),
     "retry": ("attempts",),
+    "retry_backoff": ("backoff",),
     "retry_delay": ("backoff",),
+    "retry_if": ("classify",),
+    "soft_time_limit": ("timeout",),
     "task_id": ("job_id",),
     "threads": ("concurrency",),
     "time_limit": ("timeout",),
@@ -65,17 +73,38 @@ _OTHER_NAMES: Final[dict[str, tuple[str, ...]]] = {
     "unique_id": ("job_id",),
     "workers": ("concurrency",),
 }
+#: What errors show of an option besides its name.
+_SUCH_AS: Final[dict[str, str]] = {
+    "classify": "classify=lambda error: isinstance(error, OSError)",
+    "delay": "delay=60_000, in ms",
+    "retry_if": "retry_if=lambda error: isinstance(error, OSError), attempts=4",
+    "timeout": "timeout=30_000, in ms",
+    "url": f"url={_URL!r}",
+}
+#: Names that calls have in other libraries -> the calls that may be meant. The first one that exists is suggested.
+_OTHER_CALLS: Final[dict[str, tuple[str, ...]]] = {
+    "get": ("result(timeout=5_000)", "wait_until_finished(timeout=5_000)"),
+    "ready": ("get_state()",),
+    "revoke": ("cancel()",),
+    "state": ("get_state()",),
+    "status": ("get_state()",),
+    "successful": ("is_completed()",),
+}
 #: Options that exist elsewhere in bullrush -> where.
 _OTHER_PLACES: Final[dict[str, str]] = {
+    "acks_late": "it is always so: a job is done when its outcome is stored, and one whose worker died runs again",
     "attempts": "it is an option of a job: Queue.add(name, data, attempts=3)",
     "backoff": "it is an option of a job: Queue.add(name, data, backoff=1000)",
+    "bind": "bullrush.current_job() returns the job, inside a task or a handler",
     "concurrency": "it is an option of Worker; for all workers of a queue: Queue.set_global_concurrency()",
     "cron": "use Queue.upsert_job_scheduler(id, {'pattern': '0 9 * * *'})",
+    "expires": "jobs do not expire: let the task return early if current_job().timestamp is too old",
     "every": "use Queue.upsert_job_scheduler(id, {'every': 60_000})",
     "limiter": "it is an option of Worker; for all workers of a queue: Queue.set_global_rate_limit()",
     "pattern": "use Queue.upsert_job_scheduler(id, {'pattern': '0 9 * * *'})",
+    "queue": "the queue is the first argument of Queue and of Tasks",
     "repeat": "use Queue.upsert_job_scheduler()",
-    "time_limit": "the time that a handler may take is an option of Worker: timeout=",
+    "retry_if": "which exceptions are retried is an option of a task, retry_if=, or of Worker: classify=",
     "timeout": "the time that a handler may take is an option of Worker: timeout=",
 }
 #: How options are given, by the name of the function or class.
@@ -242,16 +271,18 @@ def _raise_unknown(name: str, known: Collection[str], subject: str, opts: Collec
     problem = f"{subject} has no option {name!r}"
     if snake in known:
         raise UnknownOptionError(f"{problem}: options are snake_case here, use {snake!r}")
-    for meant in (snake, *_OTHER_NAMES.get(snake, ())):
+    names = (snake, *_OTHER_NAMES.get(snake, ()))
+    for meant in names:
         if meant in known:
-            example = f", such as url={_URL!r}" if meant == "url" else ""
+            example = f", such as {_SUCH_AS[meant]}" if meant in _SUCH_AS else ""
             raise UnknownOptionError(f"{problem}: use {meant!r}{example}")
         if meant in opts:
             raise UnknownOptionError(f"{problem}: it belongs into opts: {{'opts': {{{meant!r}: ...}}}}")
     if snake in {"opts", "options"}:
         raise UnknownOptionError(f"{problem}: {by_keyword(subject.removesuffix('()'))}")
-    if snake in _OTHER_PLACES:
-        raise UnknownOptionError(f"{problem}: {_OTHER_PLACES[snake]}")
+    for meant in names:
+        if meant in _OTHER_PLACES:
+            raise UnknownOptionError(f"{problem}: {_OTHER_PLACES[meant]}")
     raise UnknownOptionError(f"{problem}.{nearest(snake, known)}")
 
 
@@ -263,10 +294,19 @@ def by_keyword(callee: str) -> str:
     return f"options are keyword arguments: {example}"
 
 
-def missing_attribute(owner: object, name: str) -> AttributeError:
-    """Return the error for an attribute that does not exist. BullMQ's name leads to the name here."""
+def missing_attribute(owner: object, name: str, meant: str | None = None) -> AttributeError:
+    """Return the error for an attribute that does not exist. A name of BullMQ or of Celery leads to the name here.
+
+    Args:
+        owner: the object.
+        name: the name of the attribute.
+        meant: what to use instead, if the owner knows it.
+    """
     snake = _CAMEL.sub("_", name).lower()
-    if snake != name and hasattr(type(owner), snake):
+    others = (call for call in _OTHER_CALLS.get(name, ()) if hasattr(type(owner), call.partition("(")[0]))
+    if meant := meant or next(others, None):
+        advice = f": use {meant}"
+    elif snake != name and hasattr(type(owner), snake):
         advice = f": names are snake_case here, use {snake!r}"
     elif hasattr(type(owner), f"is_{name}"):
         advice = f": use 'is_{name}()'"

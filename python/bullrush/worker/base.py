@@ -125,6 +125,8 @@ class WorkerBase(Handle, Generic[JobT]):
         self._concurrency: int = self._settings.concurrency
         self._lock = threading.Lock()
         self._runs = 0
+        #: The program has asked for jobs: by a run, or one by one.
+        self._was_used = self._settings.autorun
         self._paused = False
         self._run: WorkerRun | None = None
         self._lanes: tuple[Lane, ...] = ()
@@ -208,10 +210,11 @@ class WorkerBase(Handle, Generic[JobT]):
         strategy: BackoffStrategy | None = self._settings.backoff_strategy
         return strategy
 
-    def _classifiers(self, name: str) -> Sequence[Classifier]:
+    def _classifiers(self, name: str) -> Mapping[str, Classifier]:
         route = self._handlers.routes.get(name)
-        found = (None if route is None else route.classify, self._settings.classify)
-        return [classify for classify in found if classify is not None]
+        of_task = None if route is None else route.classify
+        found = {f"retry_if of task {name!r}": of_task, "classify": self._settings.classify}
+        return {option: classify for option, classify in found.items() if classify is not None}
 
     def _record_start(self, record: Record) -> Pending[None] | None:
         run = self._run if isinstance(record, JobRecord) else None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from orjson import dumps, loads
 
 from bullrush._core import __version__, now_ms
-from bullrush.job.failure import UNKNOWN_STRATEGY, traceback_from_handler
+from bullrush.job.failure import traceback_from_handler
 from bullrush.rights import lacks
 from bullrush.url import address, user_of
 from bullrush.values.options import declared
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 LOG: Final = logging.getLogger("bullrush.worker")
 _LONGEST_REASON: Final = 300
-_UNKNOWN_STRATEGY: Final = UNKNOWN_STRATEGY.split("{}")
 #: More slots than this are seldom meant for threads or processes.
 _MANY_SLOTS: Final = 100
 #: The most ids in one line.
@@ -99,6 +98,13 @@ def log_rights(worker: Any, missing: list[str]) -> None:
     LOG.warning("%r: %s", worker, text, extra={"queue": worker._shown_queues})
 
 
+def log_never_ran(worker: Any) -> None:
+    """Log that a worker with a handler is closed, and nobody has let it run."""
+    LOG.warning(
+        "%r: this worker never ran: call run(), or give autorun=True", worker, extra={"queue": worker._shown_queues}
+    )
+
+
 def log_close(worker: Any, counts: dict[str, int], left: dict[str, list[str]]) -> None:
     """Log that a run has ended, and which jobs of which queue it has left: it was closed by force, or out of time."""
     for queue, ids in left.items():
@@ -173,10 +179,7 @@ def _time(milliseconds: int) -> str:
 
 
 def _short(reason: str) -> str:
-    """Return the first line of a reason. The advice of BullMQ's own is for Node, where it is stored as it is."""
-    if reason.startswith(_UNKNOWN_STRATEGY[0]) and reason.endswith(_UNKNOWN_STRATEGY[1]):
-        kind = reason[len(_UNKNOWN_STRATEGY[0]) : -len(_UNKNOWN_STRATEGY[1])]
-        reason = f"{_UNKNOWN_STRATEGY[0]}{kind}. Give the worker one: Worker(backoff_strategy=...)"
+    """Return the first line of a reason."""
     line = "".join(reason.splitlines()[:1])
     return line if len(line) <= _LONGEST_REASON else f"{line[:_LONGEST_REASON]}..."
 

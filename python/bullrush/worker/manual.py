@@ -172,6 +172,7 @@ class ManualCalls(WorkerBase[JobT]):
         Redis:
             One script call, and with ``block`` another one after each wait.
         """
+        self._was_used = True
         if self._closing:
             raise self._closed_error()
         if self._settings.routes_only:
@@ -220,6 +221,7 @@ class ManualCalls(WorkerBase[JobT]):
             NotAdmittedError: the job must fail without running.
             MalformedJobError: its data or its options are not JSON.
         """
+        self._was_used = True
         self._emit_for_job("active", job)
         record = job._record
         refused = self.core.not_admitted(record) if isinstance(record, JobRecord) else None

@@ -15,7 +15,7 @@ from bullrush.values.checks import Duration
 from bullrush.worker.base import WorkerBase
 from bullrush.worker.lanes.held import ids_by_queue
 from bullrush.worker.lanes.sources import LaneSources
-from bullrush.worker.logs import log_close, log_many_slots, log_without_effect, logs_failures
+from bullrush.worker.logs import log_close, log_many_slots, log_never_ran, log_without_effect, logs_failures
 from bullrush.worker.manual import NO_FUNCTION
 from bullrush.worker.option_checks import check_concurrency
 from bullrush.worker.options import core_options
@@ -50,6 +50,7 @@ class RunCalls(WorkerBase[JobT]):
         The way there is ``src/bindings/worker/mod.rs::start``.
         Handlers start with `WorkerRun.start_handlers`.
         """
+        self._was_used = True
         if until is not None and until not in _UNTIL:
             raise InvalidOptionError(f"until must be None, 'empty' or 'drained', not {until!r}")
         max_jobs = None if max_jobs is None else checks.at_least(1)("max_jobs", max_jobs)
@@ -214,6 +215,8 @@ class RunCalls(WorkerBase[JobT]):
         run = self._run
         if run is None and not was_closed:
             # A worker that never ran has these events, too.
+            if self._handlers and not self._was_used:
+                log_never_ran(self)
             self.emit("closing")
             self.emit("closed")
         if run is None or run.finished:

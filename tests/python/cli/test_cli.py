@@ -64,6 +64,21 @@ def test_a_word_that_does_not_exist_gets_a_suggestion(
     assert f"Did you mean {meant!r}?" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "usage"),
+    [("jobs list mail --full", "bullrush jobs list"), ("counts mail --full", "bullrush counts"),
+     ("jobs retry mail 1 --full", "bullrush jobs retry"), ("jobs show mail 1 2", "bullrush jobs show")],
+)  # fmt: skip
+def test_an_unknown_option_shows_the_usage_of_its_command(
+    words: str, usage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(words.split())
+    printed = capsys.readouterr().err
+    assert printed.startswith(f"usage: {usage} [-h]")
+    assert f"{usage}: error: unrecognized arguments: " in printed
+
+
 def test_the_package_runs_as_a_module() -> None:
     done = subprocess.run([sys.executable, "-m", "bullrush", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("bullrush ")

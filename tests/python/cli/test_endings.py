@@ -18,6 +18,7 @@ from tests.waiting import wait_until
 READING = [
     ["info"], ["counts", "q"], ["workers", "q"], ["schedulers", "q"], ["jobs", "list", "q"], ["jobs", "show", "q", "1"],
     ["jobs", "retry", "q", "1"], ["add", "q", "x"], ["logs", "q", "1"], ["flow", "q", "1"], ["events", "q"],
+    ["jobs", "update", "q", "1", "7"], ["health", "q"],
     ["pause", "q"], ["resume", "q"], ["drain", "q", "--yes"], ["clean", "q", "--yes"], ["obliterate", "q", "--yes"],
 ]  # fmt: skip
 

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from bullrush import FlowProducer, Queue, Worker
+from bullrush import FlowProducer, Job, Queue, Worker
 from bullrush.cli.jobs import logs, selection
 from tests.waiting import wait_until
 
@@ -68,6 +68,14 @@ def test_show_has_data_result_reason_trace_log_and_children(run: Callable, worke
     assert "no such user" in broken and 'raise ValueError("no such user")' in broken
 
 
+def test_the_reason_stands_once_in_a_stack_trace_of_python(run: Callable, worked: Queue, redis) -> None:
+    _, _, trace = run("jobs", "show", worked.name, "2").out.partition("stack trace of the last failure:\n")
+    assert trace.startswith("  Traceback (most recent call last):\n") and trace.count("ValueError: no such user") == 1
+    node = "Error: no such user\n    at send (/app/mail.js:7:9)"
+    redis.hset(worked.to_key("2"), "stacktrace", json.dumps([node]))
+    assert f"  {node}".replace("\n", "\n  ") in run("jobs", "show", worked.name, "2").out
+
+
 def test_long_values_are_shortened_with_a_hint(run: Callable, queue: Queue) -> None:
     queue.add("x", {"text": "ab" * 5_000})
     short = run("jobs", "show", queue.name, "1").out
@@ -90,6 +98,72 @@ def test_retry_and_promote_by_id(run: Callable, worked: Queue) -> None:
     assert run("jobs", "retry", worked.name, "1", "--state", "completed", "--reset-attempts").code == 0
     job = worked.get_job("1")
     assert job is not None and (job.get_state(), job.attempts_made) == ("waiting", 0)
+
+
+def test_update_replaces_the_data_and_runs_a_job_that_has_ended_again(
+    run: Callable, worked: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def job(id: str) -> tuple[object, str]:
+        found = worked.get_job(id)
+        assert found is not None
+        return found.data, found.get_state()
+
+    kept = run("jobs", "update", worked.name, "2", '{"user": "Ada"}')
+    assert (kept.code, kept.out) == (0, "The data of job 2 was replaced.\n")
+    assert f"bullrush jobs retry {worked.name} 2 --state failed" in kept.err
+    assert job("2") == ({"user": "Ada"}, "failed")
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(b'{"user": "Bob"}')))
+    retried = run("jobs", "update", worked.name, "2", "-", "--retry")
+    assert retried.out == "The data of job 2 was replaced. The job was retried.\n"
+    assert job("2") == ({"user": "Bob"}, "waiting")
+    answer = run("jobs", "update", worked.name, "1", "[1]", "--retry", "--json").json
+    assert answer == {"queue": worked.name, "id": "1", "state": "completed", "retried": True}
+    assert job("1") == ([1], "waiting")
+    answer = run("jobs", "update", worked.name, "4", "7", "--retry", "--json").json
+    assert (answer["state"], answer["retried"]) == ("delayed", False)
+    assert job("4") == (7, "delayed")
+
+
+@pytest.mark.parametrize(
+    ("id", "data", "code", "advice"),
+    [("2", "user=hunter2", 2, "must be JSON"), ("2", "@/nowhere", 2, "cannot read /nowhere"),
+     ("77", "{}", 1, "has no job '77'")],
+)  # fmt: skip
+def test_update_refuses_what_is_wrong_and_changes_nothing(
+    run: Callable, worked: Queue, id: str, data: str, code: int, advice: str
+) -> None:
+    ended = run("jobs", "update", worked.name, id, data, "--retry")
+    assert (ended.code, ended.out) == (code, "") and advice in ended.err and "hunter2" not in ended.err
+    job = worked.get_job("2")
+    assert job is not None and (job.data, job.get_state()) == ({"user": "Eve"}, "failed")
+    assert worked.get_job("77") is None
+
+
+def test_update_says_that_a_running_attempt_keeps_the_old_data(
+    run: Callable, queue: Queue, worker: Callable[..., Worker]
+) -> None:
+    started, gate = threading.Event(), threading.Event()
+
+    def handle(job: Job) -> object:
+        started.set()
+        gate.wait(30)
+        return job.data
+
+    job = queue.add("n", "old")
+    worker(handle, autorun=True)
+    assert started.wait(10)
+    ended = run("jobs", "update", queue.name, job.id, '"new"', "--retry")
+    gate.set()
+    assert ended.code == 0 and "the attempt that runs has the old data" in ended.err
+    assert job.wait_until_finished(timeout=10_000) == "old"
+
+
+def test_a_job_that_could_not_be_retried_after_its_update_is_told(
+    run: Callable, worked: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Job, "get_state", lambda job: "completed")  # it was, and somebody else has retried it
+    ended = run("jobs", "update", worked.name, "2", "{}", "--retry")
+    assert ended.code == 1 and "the data was replaced, but the job was not retried: " in ended.err
 
 
 def test_a_job_that_cannot_be_changed_is_named_and_the_others_are_changed(run: Callable, worked: Queue) -> None:

@@ -153,6 +153,79 @@ def test_a_target_with_jobs_needs_merge(run, bull, target):
     assert report["renamed"] == 3 and {job.id for job in target.get_waiting()} == {"1", "l-1", "l-2"}
 
 
+def test_jobs_that_came_after_the_cleanup_are_moved_by_the_next_run(run, bull, target):
+    words = ("migrate", bull.name, "--to-prefix", "moved")
+    run(*words)
+    run(*words, "--cleanup", "--yes")
+    bull.add("late", {"user": 3})
+    found = run(*words, "--verify")
+    assert found.code == 1 and "left: 1 in waiting (1): not moved yet: run the migration again" in found.out
+    assert "1 job would be moved" in run(*words, "--dry-run").out
+    ended = run(*words)
+    assert ended.code == 0 and "1 job was moved, 1 of them with a new id" in ended.out
+    assert run(*words, "--verify").code == 0 and target.get_waiting_count() == 3
+
+
+def test_a_signpost_to_another_queue_does_not_imply_merge(run, bull, target):
+    run("migrate", bull.name, "--to-name", f"{bull.name}-other")
+    bull.add("late")
+    target.add("old")
+    refused = run("migrate", bull.name, "--to-prefix", "moved")
+    assert refused.code == 3 and "say --merge " in refused.err
+
+
+@pytest.mark.parametrize("mode", ["--dry-run", "--verify", None])
+def test_a_job_whose_id_is_taken_says_by_which_commands_one_of_them_is_removed(mode, run, bull, target, redis_url):
+    words = ("migrate", bull.name, "--to-prefix", "moved")
+    run(*words)
+    bull.add("welcome", job_id="ada")
+    target.add("welcome", job_id="ada")
+    ended = run(*words, *([mode] if mode else []))
+    here, there = f"bullrush migrate {bull.name} --remove ID", f"bullrush jobs remove {bull.name} ID"
+    assert ended.code == 1 and "left: 1 in waiting (ada): the other queue has a job with this id" in ended.out
+    assert f"by `{there} --prefix moved` (for a number 7: l-7) or by `{here} --prefix bull`" in ended.out
+    command = here.replace("ID", "ada").split()[1:]
+    refused = run(*command)
+    assert refused.code == 2 and "Remove the job ada 'welcome' from bull:" in refused.err
+    assert run(*command, "--yes", "--json").json == {"queue": bull.name, "removed": ["ada"]}
+    assert run(*words, "--verify").code == 0 and run(*command, "--yes").code == 1
+
+
+def test_a_job_that_a_worker_of_bull_runs_is_not_removed(run, bull, redis):
+    hold(redis, bull)
+    refused = run("migrate", bull.name, "--remove", "1", "--yes")
+    assert refused.code == 1 and "a worker of Bull runs it" in refused.err and bull.get_job("1") is not None
+
+
+def test_a_signpost_is_not_forgotten_while_jobs_of_bull_wait_unless_somebody_says_yes(run, bull, redis):
+    run("migrate", bull.name, "--to-prefix", "moved", "--to-name", "post")
+    bull.add("late")
+    bull.add("late")
+    refused = run("migrate", bull.name, "--forget")
+    command = f"bullrush migrate {bull.name} --to-prefix moved --to-name post"
+    assert refused.code == 2 and f"2 jobs or repeatables wait in bull:{bull.name}" in refused.err
+    assert f"by `{command}`. Forget the signpost nevertheless?" in refused.err
+    assert redis.exists(f"bull:{bull.name}:ext:moved")
+    assert run("migrate", bull.name, "--forget", "--yes").code == 0
+    assert not redis.exists(f"bull:{bull.name}:ext:moved")
+
+
+def test_info_lists_queues_of_bull(run, bull, redis):
+    def shown() -> tuple[list[str], list[str | None]]:
+        lines = [line for line in run("info").out.splitlines() if line.startswith(bull.name)]
+        found = [info["legacy"] for info in run("info", "--json").json if info["queue"] == bull.name]
+        return [" ".join(line.removeprefix(bull.name).split()) for line in lines], found
+
+    [line], legacy = shown()
+    assert line.startswith("(Bull) 2 0 1") and legacy == ["bull"]
+    run("migrate", bull.name, "--to-prefix", "moved")
+    assert shown() == ([], [])
+    for _ in range(3):
+        bull.add("late")
+    [line], legacy = shown()
+    assert line.startswith("(moved, 3 jobs wait) 3 0") and legacy == ["moved"]
+
+
 def test_a_queue_of_both_and_one_of_neither_are_refused(run, bull, redis):
     redis.xadd(f"bull:{bull.name}:events", {"event": "added"})
     redis.set(f"bull:{bull.name}:meta-paused", "1")
@@ -338,3 +411,8 @@ USES = {
 def test_a_bridge_says_why_cleaning_up_is_not_safe_yet(use, line):
     assert line in use_of(use)
     assert use.safe_to_clean_up == ("is safe" in use_of(use))
+
+
+def test_a_bridge_that_cannot_mirror_does_not_say_that_it_runs(run, queue_name):
+    refused = run("migrate", queue_name, "--to-prefix", "moved", "--bridge", "--mirror")
+    assert refused.code == 3 and "say which Bull it is: --flavor 4" in refused.err and "until Ctrl-C" not in refused.err

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 
@@ -200,3 +202,30 @@ def test_commands_that_read_write_no_settings(run: Callable, queue: Queue, redis
     for command in ("counts", "workers", "schedulers"):
         assert run(command, queue.name).code == 1
     assert redis.keys(f"bull:{queue.name}:*") == []
+
+
+def test_health_tells_what_is_wrong_with_a_queue_by_its_exit_code(run: Callable, queue: Queue, redis: Redis) -> None:
+    queue.add_bulk([{"name": "n"}] * 3)
+    well = run("health", queue.name)
+    assert well.code == 0 and re.search(r"^health +healthy$", well.out, re.MULTILINE)
+    assert run("health", queue.name, "--max-waiting", "3", "--max-oldest", "10m").code == 0
+    crowded = run("health", queue.name, "--max-waiting", "2")
+    assert crowded.code == 1 and "crowded: more than 2 jobs wait for a worker" in crowded.out
+    for id in "123":
+        redis.hincrby(queue.to_key(id), "timestamp", -3_600_000)
+    limits = ("--max-waiting", "0", "--max-oldest", "5m")
+    ended = run("health", queue.name, *limits, "--json")
+    found = json.loads(ended.out)
+    assert (ended.code, found["healthy"], found["problems"]) == (1, False, ["stuck", "crowded", "late"])
+    api = queue.health(max_waiting=0, max_oldest=300_000)
+    assert found.keys() == {*asdict(api), "healthy"} and found["waiting"] == api.waiting == 3
+    text = run("health", queue.name, *limits).out
+    assert "late: a job has been due for longer than 300000 ms" in text
+    assert re.search(r"^oldest due +1h$", text, re.MULTILINE)
+    assert run("health", queue.name, "--stuck-after", "2h").code == 0
+
+
+def test_health_refuses_a_limit_below_0(run: Callable, queue: Queue) -> None:
+    queue.add("n")
+    ended = run("health", queue.name, "--max-waiting", "-1")
+    assert ended.code == 2 and "max_waiting" in ended.err

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from redis import Redis
 
 from bullrush import Job, Queue, Worker
 from bullrush._core import script_sources
@@ -99,6 +100,32 @@ def test_an_export_has_a_file_for_each_script_and_says_how_to_call_it(run: Calla
         assert [key["optional"] for key in one["keys"]][:1] == [False]
         assert all(key["key"].startswith("<prefix>:<queue>") for key in one["keys"])
     assert next(one for one in contracts if one["name"] == "fetch/move_to_active")["keys"][1]["optional"]
+
+
+def test_an_export_has_the_notes_and_the_example_of_a_printed_script(run: Callable, tmp_path: Path) -> None:
+    run("scripts", "--export", tmp_path, "--queue", "video")
+    contracts = json.loads((tmp_path / "scripts.json").read_text())["scripts"]
+    for one in contracts:
+        printed = " ".join(run("scripts", one["name"], "--queue", "video").out.replace("-- ", "").split())
+        assert one["notes"] and all(note in printed for note in one["notes"])
+        assert "bull:video:meta" in one["redis_cli"] and " ".join(one["redis_cli"].split()) in printed
+    notes = next(" ".join(one["notes"]) for one in contracts if one["name"] == "add/add_jobs")
+    assert "Flags such as lifo are 1 or 0" in notes and "In opts_json alone they are ignored" in notes
+
+
+def test_what_a_description_refers_to_is_a_script_or_a_note() -> None:
+    short = {name.rpartition("/")[2] for name in SCRIPTS}
+    for script in SCRIPTS.values():
+        for name in re.findall(r"\b(?:see|as in) (\w+)", f"{script.argv} {script.returns}"):
+            assert name in short or any(note.startswith(f"{name}: ") for note in script.notes), (script.name, name)
+
+
+def test_a_priority_in_the_options_alone_is_ignored_as_the_note_says(queue: Queue, redis: Redis) -> None:
+    add = SCRIPTS["add/add_jobs"]
+    for options, priority in (('{"priority":1,"lifo":true,"delay":60000}', "0"), ("{}", "1")):
+        run = ("1", "welcome", options, "1", "0", priority, "0", "0", "{}")
+        redis.eval(add.source, 1, f"bull:{queue.name}:meta", *run)
+    assert (queue.get_job_state("1"), queue.get_job_state("2")) == ("waiting", "prioritized")
 
 
 def test_an_export_that_cannot_be_written_and_one_of_a_single_script_are_refused(run: Callable, tmp_path: Path) -> None:

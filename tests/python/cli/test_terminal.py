@@ -15,11 +15,13 @@ from tests.waiting import wait_until
 SEEN = {
     "info QUEUE": ["delayed", "QUEUE"],
     "counts QUEUE": ["delayed", "failed"],
+    "health QUEUE": ["healthy", "oldest due"],
     "routes QUEUE": ["No job of 'QUEUE' had a target yet."],
     "workers QUEUE": ["No worker of 'QUEUE' is connected."],
     "schedulers QUEUE": ["nightly", "0 3 * * *"],
     "jobs list QUEUE": ["welcome", "completed", "no such user"],
     "jobs show QUEUE 2": ["failed because:", "no such user", "stack trace"],
+    "jobs update QUEUE 2 7": ["The data of job 2 was replaced."],
     "jobs retry QUEUE 2": ["1 job retried."],
     "jobs promote QUEUE 4": ["1 job promoted."],
     "jobs cancel QUEUE 3": ["no worker runs it"],

@@ -1,11 +1,11 @@
-"""BR101 to BR116: each fault that is planted in a queue is named, and repaired where that is safe."""
+"""BR101 to BR117: each fault that is planted in a queue is named, and repaired where that is safe."""
 
 from typing import Any
 
 import pytest
 from redis import Redis
 
-from bullrush import Job, Queue, QueueEvents, Worker
+from bullrush import Job, LegacyQueue, Queue, QueueEvents, Worker
 from bullrush._core import now_ms
 from bullrush.doctor import Doctor
 from tests.python.doctor.conftest import LONG_AGO, Findings, add_long_ago, codes, repaired
@@ -222,3 +222,29 @@ def test_a_version_that_does_not_fit_is_named(queue: Queue, findings: Findings, 
     redis.hset(queue.to_key("meta"), "version", version)
     [finding] = findings()
     assert finding.code == "BR115" and version in finding.detail
+
+
+def test_a_queue_of_bull_that_has_moved_and_got_jobs_again_is_found(
+    queue_name: str, redis: Redis, redis_url: str
+) -> None:
+    def found() -> list[tuple[str, str]]:
+        return [(one.code, one.detail) for one in Doctor(redis_url).examine().findings if one.queue == queue_name]
+
+    old, new = LegacyQueue(queue_name, url=redis_url, flavor="4"), Queue(queue_name, url=redis_url, prefix="moved")
+    with old, new:
+        old.migrate(new)
+        assert found() == []
+        old.add("late", priority=1)
+        assert found() == [("BR117", f"1 job of Bull in a queue whose jobs go to moved:{queue_name}")]
+        old.migrate(new)
+        assert found() == []
+
+
+def test_the_priorities_of_bull_are_not_those_of_bullmq_before_4(
+    queue_name: str, doctor: Doctor, findings: Findings, redis: Redis, redis_url: str
+) -> None:
+    with LegacyQueue(queue_name, url=redis_url, flavor="4") as old:
+        old.add("welcome", priority=1)
+    [finding] = findings()
+    assert (finding.code, finding.detail.partition(":")[0]) == ("BR101", "Bull 3.x or 4.x uses it")
+    assert doctor.repair(finding) is not None and redis.exists(f"bull:{queue_name}:priority")

@@ -62,9 +62,30 @@ def test_delay_and_priority_can_change(queue: Queue) -> None:
     assert (job.delay, job.priority, job.get_state()) == (120_000, 5, "delayed")
     job.promote()
     assert (job.delay, job.get_state()) == (0, "prioritized")
-    with pytest.raises(errors.JobStateError) as refused:
-        job.promote()
-    assert refused.value.code == -3
+    says = f"^Job {job.id} was not {{}}: it is prioritized$"
+    for call, state in (job.promote, "delayed"), (lambda: job.change_delay(5), "delayed"), (job.retry, "failed"):
+        with pytest.raises(errors.JobStateError, match=says.format(state)) as refused:
+            call()
+        assert refused.value.code == -3
+
+
+def test_a_call_in_the_wrong_state_is_no_other_error_if_the_state_cannot_be_read(
+    queue: Queue, redis_url: str, redis: Redis
+) -> None:
+    user = f"user-{queue.name}"
+    job = queue.add("n")
+    rule = ["+@all", "-lpos", "-lrange"]
+    redis.acl_setuser(user, reset=True, enabled=True, nopass=True, keys=["*"], channels=["*"], commands=rule)
+    try:
+        with Queue(queue.name, url=redis_url.replace("redis://", f"redis://{user}:x@")) as denied:
+            mine = denied.get_job(job.id)
+            assert mine is not None
+            with pytest.raises(errors.BullrushError):
+                mine.get_state()
+            with pytest.raises(errors.JobStateError, match=f"^Job {job.id} is not in the delayed state"):
+                mine.promote()
+    finally:
+        redis.acl_deluser(user)
 
 
 def test_a_job_knows_its_state(queue: Queue) -> None:
@@ -155,7 +176,8 @@ def test_wait_until_finished_returns_the_result_or_raises_the_reason(
     with pytest.raises(errors.JobFailedError, match="^boom$"):
         bad.wait_until_finished()
     with pytest.raises(
-        TimeoutError, match=rf"^Job wait never timed out before finishing, .* after 30ms \(id={never.id}\)$"
+        TimeoutError,
+        match=rf"^Job wait never timed out before finishing, .* after 30ms \(id={never.id}\)\. Its state is delayed$",
     ):
         never.wait_until_finished(timeout=30)
     never.remove()

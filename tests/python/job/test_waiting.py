@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from redis import Redis
 
-from bullrush import Job, Queue, QueueEvents, aio, errors
+from bullrush import FlowProducer, Job, Queue, QueueEvents, aio, errors
 from tests.watching import connections_for
 
 
@@ -87,6 +87,37 @@ def test_a_wait_ends_at_its_timeout_and_the_job_continues(queue: Queue, events: 
     with pytest.raises(TimeoutError, match=message):
         job.wait_until_finished(events if following else None, timeout=50)
     assert job.get_state() == "waiting"
+
+
+def test_a_wait_that_is_over_says_for_how_many_children_the_job_waits(queue: Queue, redis_url: str) -> None:
+    child = {"name": "part", "queue_name": queue.name}
+    with FlowProducer(url=redis_url) as flows:
+        whole = flows.add({"name": "whole", "queue_name": queue.name, "children": [child, child]})
+    with pytest.raises(errors.JobWaitTimeoutError) as late:
+        whole.job.wait_until_finished(timeout=5)
+    assert "after 5ms " in str(late.value)
+    assert str(late.value).endswith(f"(id={whole.job.id}). Its state is waiting-children: it waits for 2 children")
+    assert late.value.state == "waiting-children"
+
+
+def test_a_wait_that_is_over_is_no_other_error_if_the_state_cannot_be_read(
+    queue: Queue, redis_url: str, redis: Redis
+) -> None:
+    user = f"user-{queue.name}"
+    job = queue.add("n")
+    rule = ("+@all", "-lpos", "-evalsha", "-eval")
+    redis.acl_setuser(user, reset=True, enabled=True, nopass=True, keys=["*"], channels=["*"], commands=list(rule))
+    try:
+        with Queue(queue.name, url=redis_url.replace("redis://", f"redis://{user}:x@")) as denied:
+            mine = denied.get_job(job.id)
+            assert mine is not None
+            with pytest.raises(errors.BullrushError):
+                mine.get_state()
+            with pytest.raises(errors.JobWaitTimeoutError, match=rf"after 20ms \(id={job.id}\)$") as late:
+                mine.wait_until_finished(timeout=20)
+    finally:
+        redis.acl_deluser(user)
+    assert late.value.state == "unknown"
 
 
 @pytest.mark.parametrize("following", [True, False], ids=["events", "polling"])

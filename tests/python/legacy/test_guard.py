@@ -9,6 +9,7 @@ from redis import Redis
 import bullrush.aio
 from bullrush import FlowProducer, LegacyQueue, Queue, QueueEvents, Worker
 from bullrush.errors import LegacyQueueError
+from bullrush.tasks import Tasks
 from tests.interop.conftest import server_of
 from tests.waiting import wait_until
 
@@ -172,7 +173,35 @@ def test_events_of_a_queue_of_bull_are_refused_in_asyncio(redis, redis_url, queu
 
 def test_a_wait_for_a_job_of_bull_by_its_events_is_refused(redis, redis_url, queue_name):
     redis.sadd(f"bull:{queue_name}:completed", "1")
-    queue = Queue(queue_name, url=redis_url, allow_legacy=True)
-    events = QueueEvents(queue_name, url=redis_url)
-    with queue, events, pytest.raises(LegacyQueueError, match="both: .* is a set"):
-        queue.add("welcome").wait_until_finished(events, timeout=30_000)
+    with Queue(queue_name, url=redis_url, allow_legacy=True) as queue:
+        job = queue.add("welcome")  # first, since the events look at the queue at once
+        events = QueueEvents(queue_name, url=redis_url)
+        with events, pytest.raises(LegacyQueueError, match="both: .* is a set"):
+            job.wait_until_finished(events, timeout=30_000)
+
+
+def with_cron(name: str, url: str, **options: object) -> Tasks:
+    tasks = Tasks(name, url=url, **options)
+
+    @tasks.cron("0 7 * * *", tz="UTC")
+    def digest() -> None: ...
+
+    return tasks
+
+
+@pytest.mark.parametrize("given", ["worker", "tasks"])
+def test_a_worker_with_cron_tasks_uses_a_queue_of_bull_if_it_is_allowed_to(given, moved, redis_url, queue_name):
+    allowed = {"allow_legacy": True}
+    tasks = with_cron(queue_name, redis_url, worker_options=allowed if given == "tasks" else {})
+    Worker(tasks, **(allowed if given == "worker" else {})).run(max_seconds=0.1)
+    with Queue(queue_name, url=redis_url, allow_legacy=True) as queue:
+        assert [scheduler["key"] for scheduler in queue.get_job_schedulers()] == ["digest"]
+
+
+def test_a_refused_start_of_a_worker_with_cron_tasks_writes_no_key(redis, redis_url, queue_name):
+    with LegacyQueue(queue_name, url=redis_url, flavor="4") as old:
+        old.add("welcome")
+    before = sorted(redis.keys(f"bull:{queue_name}:*"))
+    with pytest.raises(LegacyQueueError, match="belongs to Bull"):
+        Worker(with_cron(queue_name, redis_url)).run(max_seconds=0.1)
+    assert sorted(redis.keys(f"bull:{queue_name}:*")) == before

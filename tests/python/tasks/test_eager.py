@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bullrush import Depends, Middleware, Tasks, aenqueue_many, aio, current_job, enqueue_many
+from bullrush import Depends, FlowProducer, Middleware, Tasks, aenqueue_many, aio, current_job, enqueue_many
 from bullrush.errors import DataError, InvalidOptionError
 
 SEEN: list[str] = []
@@ -134,6 +134,30 @@ def test_a_call_of_an_eager_job_that_needs_redis_says_at_once_what_to_use(eager)
 
     with pytest.raises(RuntimeError, match="An eager task runs without Redis.* use the fixture bullrush_url"):
         later.enqueue()
+
+
+def test_what_needs_redis_is_refused_before_anything_is_written(redis_url, queue_name, redis):
+    eager, stored = Tasks(queue_name, url=redis_url, eager=True), Tasks(queue_name, url=redis_url)
+    total, part = eager.task(name="total")(lambda: None), stored.task(name="part")(lambda: None)
+
+    async def awaited(call: str) -> Any:
+        async with aio.FlowProducer(url=redis_url) as producer:
+            flow = total.bind().flow(children=[part.bind()])
+            await (producer.add(flow) if call == "add" else producer.add_bulk([flow]))
+
+    with FlowProducer(url=redis_url) as producer:
+        for call in (
+            lambda: producer.add(total.bind().flow(children=[part.bind()])),
+            lambda: producer.add_bulk([part.bind().flow(), part.bind().flow(children=[total.bind()])]),
+            lambda: asyncio.run(awaited("add")),
+            lambda: asyncio.run(awaited("add_bulk")),
+        ):
+            with pytest.raises(RuntimeError, match=r"FlowProducer needs one: .* a registry with eager=False, and run"):
+                call()
+    for call in lambda: total.get_job("1"), lambda: asyncio.run(total.aget_job("1")):
+        with pytest.raises(RuntimeError, match=r"An eager task runs without Redis, and get_job\(\) needs one"):
+            call()
+    assert list(redis.scan_iter(f"bull:{queue_name}:*")) == []
 
 
 def test_an_error_of_the_task_comes_out_of_enqueue(eager):

@@ -2,18 +2,19 @@
 
 import asyncio
 import logging
+import re
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import date, datetime, timezone
 from typing import Annotated, Any
 
 import pydantic
 import pytest
 
 from bullrush import Depends, Queue, Tasks, Worker, aenqueue_many, aio, current_job, enqueue_many
-from bullrush.errors import JobFailedError
+from bullrush.errors import DataError, JobFailedError
 from bullrush.retries import FAIL
 
 
@@ -98,8 +99,6 @@ def test_a_job_is_found_again_by_its_id_and_its_result_has_its_type(tasks, redis
 
     assert asyncio.run(awaited()) == Receipt(7, noon)
     assert (task.get_job("none"), other.get_job(job_id), asyncio.run(other.aget_job(job_id))) == (None, None, None)
-    elsewhere.eager = True
-    assert task.get_job(job_id) is None
     elsewhere.close()
 
 
@@ -182,6 +181,58 @@ def test_retry_if_fails_a_job_that_has_attempts_left(tasks):
     enqueue_many([fetch.bind("user"), fetch.bind("page")])
     assert work_off(tasks).failed == 2
     assert sorted(runs) == ["page"] * 3 + ["user"]
+
+
+def test_retry_if_may_answer_with_a_bool(tasks):
+    runs: list[str] = []
+
+    @tasks.task(attempts=3, retry_if=lambda error: isinstance(error, ConnectionError))
+    def fetch(what: str) -> None:
+        runs.append(what)
+        raise (LookupError if what == "user" else ConnectionError)(what)
+
+    enqueue_many([fetch.bind("user"), fetch.bind("page")])
+    assert work_off(tasks).failed == 2
+    assert sorted(runs) == ["page"] * 3 + ["user"]
+
+
+def test_a_wrong_answer_of_retry_if_names_the_task(tasks, caplog):
+    @tasks.task(attempts=2, retry_if=lambda error: "yes")
+    def fetch() -> None:
+        raise OSError("page")
+
+    fetch.enqueue()
+    assert work_off(tasks).retried == 1
+    assert "retry_if of task 'fetch' must return RETRY or True, " in caplog.text
+    assert "not 'yes': the options of job 1 decide instead" in caplog.text
+
+
+def test_new_data_of_a_job_must_fit_its_task(tasks):
+    @tasks.task
+    def greet(user: int, day: date | None = None) -> str:
+        return f"{user} {day}"
+
+    job = greet.enqueue(7)
+    found = greet.get_job(job.id)
+    assert found is not None
+
+    async def awaited(data: Any) -> None:
+        await found.aio.update_data(data)
+
+    for data, says in [
+        ({"user": "Ada"}, "greet: data.user"),
+        ({"user": 7, "dya": "2024-01-01"}, "greet: data.dya"),
+        ({}, "greet: data.user"),
+        ([7], "greet: data must be an object, not list"),
+        ({"user": 7, "day": date(2024, 1, 1)}, "data.day: date is not JSON serializable"),
+    ]:
+        for update in found.update_data, lambda data: asyncio.run(awaited(data)):
+            with pytest.raises(DataError, match=re.escape(says)):
+                update(data)
+    assert greet.get_job(job.id).data == {"user": 7}
+    job.update_data({"user": 8, "day": "2024-01-01", "_tenant": "acme"})
+    assert work_off(tasks).completed == 1
+    assert job.result(1_000) == "8 2024-01-01"
 
 
 def test_a_task_knows_the_job_that_runs_it(tasks):

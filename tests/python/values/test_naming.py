@@ -5,13 +5,18 @@ from typing import Any
 
 import pytest
 
-from bullrush import FlowProducer, Queue, QueueEvents, Worker, aio
+from bullrush import FlowProducer, Queue, QueueEvents, Tasks, Worker, aio
 from bullrush.errors import InvalidOptionError, UnknownOptionError
 from bullrush.values.naming import check_known, nearest
 
 URL = "redis://127.0.0.1:1/0"
 BY_KEYWORD = "options are keyword arguments: "
 IN_OPTS = r"it belongs into opts: {'opts': {'attempts': ...}}"
+
+
+def task(**options: Any) -> object:
+    return Tasks("q").task(**options)
+
 
 WRONG: dict[str, tuple[Callable[[Queue], object], str]] = {
     "retries of a job": (lambda queue: queue.add("n", retries=3), "add() has no option 'retries': use 'attempts'"),
@@ -38,6 +43,25 @@ WRONG: dict[str, tuple[Callable[[Queue], object], str]] = {
     "concurrent": (lambda queue: Worker("q", print, concurrent=3), "use 'concurrency'"),
     "concurrency of a queue": (lambda queue: Queue("q", concurrency=3), "it is an option of Worker"),
     "attempts of a worker": (lambda queue: Worker("q", print, attempts=3), "it is an option of a job"),
+    "retry_if of a worker": (lambda queue: Worker("q", print, retry_if=bool), "use 'classify', such as classify="),
+    "max_retries of a worker": (lambda queue: Worker("q", print, max_retries=3), "it is an option of a job: Queue.add"),
+    "rate_limit of a worker": (lambda queue: Worker("q", print, rate_limit="9/s"), "use 'limiter'"),
+    "eta of a job": (lambda queue: queue.add("n", eta=0), "use 'delay', such as delay=60_000, in ms"),
+    "autoretry_for of a job": (lambda queue: queue.add("n", autoretry_for=()), "option of a task, retry_if=, or of W"),
+    "autoretry_for of a task": (
+        lambda queue: task(autoretry_for=(OSError,)),
+        "task() has no option 'autoretry_for': use 'retry_if', such as retry_if=lambda error: isinstance(",
+    ),
+    "eta of a task": (lambda queue: task(eta=0), "use 'delay', such as delay=60_000, in ms"),
+    "expires of a task": (lambda queue: task(expires=60), "jobs do not expire: let the task return early if"),
+    "expires of a job": (lambda queue: queue.add("n", expires=60), "jobs do not expire"),
+    "queue of a task": (lambda queue: task(queue="q"), "the queue is the first argument of Queue and of Tasks"),
+    "bind of a task": (lambda queue: task(bind=True), "bullrush.current_job() returns the job, inside a task"),
+    "acks_late of a task": (lambda queue: task(acks_late=True), "it is always so: a job is done when its outcome"),
+    "rate_limit of a task": (lambda queue: task(rate_limit="9/s"), "it is an option of Worker; for all workers"),
+    "soft_time_limit of a task": (lambda queue: task(soft_time_limit=5), "use 'timeout', such as timeout=30_000, in"),
+    "soft_time_limit of a job": (lambda queue: queue.add("n", soft_time_limit=5), "is an option of Worker: timeout="),
+    "retry_backoff of a task": (lambda queue: task(retry_backoff=True), "use 'backoff'"),
     "opts of a worker": (
         lambda queue: Worker("q", print, opts={}),
         BY_KEYWORD + "Worker(queue_name, handler, concurrency=8)",

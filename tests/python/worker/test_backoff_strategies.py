@@ -43,17 +43,20 @@ def test_a_strategy_decides_how_long_to_wait(queue: Queue, worker: Make) -> None
     assert (stats.failed, stats.retried) == (1, 1)
 
 
-def test_an_unknown_strategy_fails_the_job_and_says_so(
-    queue: Queue, worker: Make, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("kind", "meant"), [("mine", " There are: exponential, fixed"), ("exponental", " Did you mean 'exponential'?")]
+)
+def test_a_job_whose_strategy_the_worker_has_not_fails_with_its_own_error_and_the_option_that_is_missing(
+    kind: str, meant: str, queue: Queue, worker: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
-    job = queue.add("n", attempts=5, backoff={"type": "mine"})
+    job = queue.add("n", attempts=5, backoff={"type": kind})
     worker(boom).run(until="drained")
     stored = queue.get_job(job.id)
     assert stored is not None
-    in_bullmq = "If a custom backoff strategy is used, specify it when the queue is created."
-    assert stored.failed_reason == f"Unknown backoff strategy mine. {in_bullmq}"
-    assert "Unknown backoff strategy mine. Give the worker one: Worker(backoff_strategy=...)" in caplog.text
-    assert "ValueError: boom" in stored.stacktrace[0]
+    needs = f"the backoff type {kind!r} needs an option of the worker, Worker(backoff_strategy=...)"
+    assert stored.failed_reason == f"boom (not retried: {needs}.{meant})"
+    assert stored.failed_reason in caplog.text
+    assert stored.stacktrace[0].startswith("ValueError: boom\n")
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,14 @@ def test_a_delay_that_is_none_keeps_the_backoff(delay: Any, queue: Queue, worker
 
 @pytest.mark.parametrize(
     ("verdict", "expected"),
-    [(RETRY, (1, 0, 1, [25])), (None, (1, 0, 1, [25])), (FAIL, (0, 1, 0, [])), (Retry(delay=5), (1, 0, 1, [5]))],
+    [
+        (RETRY, (1, 0, 1, [25])),
+        (True, (1, 0, 1, [25])),
+        (None, (1, 0, 1, [25])),
+        (FAIL, (0, 1, 0, [])),
+        (False, (0, 1, 0, [])),
+        (Retry(delay=5), (1, 0, 1, [5])),
+    ],
 )
 def test_classify_decides_about_an_exception(verdict: Any, expected: Any, queue: Queue, worker: Make) -> None:
     queue.add("n", attempts=2, backoff=25)
@@ -139,7 +146,19 @@ def test_a_classifier_that_misbehaves_has_no_say(
     w = worker(**handlers[kind], classify=HOSTILE[hostile])
     queue.add("n", attempts=2, backoff=15)
     assert outcome(w) == (1, 0, 1, [15])
-    assert "classify raised" in caplog.text
+    assert "classify " in caplog.text and ": the options of job 1 decide instead" in caplog.text
+
+
+def test_an_answer_that_is_no_verdict_is_shown_with_those_that_are(
+    queue: Queue, worker: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    w, reported = worker(fails_with(ValueError("boom")), classify=HOSTILE["text"]), []
+    w.on("error", reported.append)
+    queue.add("n", attempts=2)
+    w.run(until="drained")
+    says = "classify must return RETRY or True, FAIL or False, Retry(delay=...), or None, not 'retry'"
+    assert [str(error) for error in reported] == [says]
+    assert f"{says}: the options of job 1 decide instead" in caplog.text
 
 
 def test_a_very_long_delay_is_an_outcome_too(queue: Queue, worker: Make) -> None:

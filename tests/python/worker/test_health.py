@@ -11,8 +11,9 @@ from datetime import timedelta
 import pytest
 from redis import Redis
 
-from bullrush import Queue, Worker, aio
+from bullrush import Job, Queue, Worker, aio
 from bullrush._core import now_ms
+from bullrush.embedded import EmbeddedRedis
 from bullrush.errors import InvalidOptionError
 from bullrush.worker import WorkerHealth
 from bullrush.worker.lanes.lane import Lane
@@ -175,3 +176,28 @@ def test_an_event_loop_has_a_lag(redis_url: str, queue: Queue) -> None:
 
     health = asyncio.run(main())
     assert health.healthy and health.loop_lag is not None and health.loop_lag < 1_000
+
+
+def test_a_worker_whose_redis_is_full_is_refused_also_while_its_outcomes_pass() -> None:
+    begun, is_full = threading.Event(), threading.Event()
+
+    def handler(job: Job) -> None:
+        begun.set()
+        is_full.wait(30)
+        job.log("no room for this")
+
+    with (
+        EmbeddedRedis(port=0, password="") as server,
+        Redis.from_url(server.url) as redis,
+        Queue("mail", url=server.url) as queue,
+    ):
+        queue.add_bulk([{"name": "n"}] * 3)
+        with running(Worker("mail", handler, url=server.url)) as worker:
+            assert begun.wait(30) and worker.health().healthy
+            redis.config_set("maxmemory", 1)
+            is_full.set()
+            wait_until(lambda: queue.get_failed_count() == 3, "outcomes pass one by one, and bring the next job")
+            assert (worker.health().problems, worker.health().refusal) == (("refused",), "OOM")
+            assert all("OOM" in str(job.failed_reason) for job in queue.get_failed())
+            redis.config_set("maxmemory", 0)
+            assert (worker.health().problems, worker.health().refusal) == ((), None)

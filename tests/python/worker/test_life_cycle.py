@@ -243,3 +243,45 @@ def test_a_late_result_of_a_timed_out_job_is_not_logged(
         over.set()
         wait_until(lambda: not [one for one in threading.enumerate() if one.name.startswith(f"bullrush-{queue.name}")])
     assert "deadline" not in caplog.text
+
+
+NEVER_RAN = "this worker never ran: call run(), or give autorun=True"
+
+
+def test_a_worker_that_never_ran_says_so_when_it_is_closed(
+    queue: Queue, redis_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        async with aio.Worker(queue.name, print, url=redis_url):
+            pass
+
+    with Worker(queue.name, print, url=redis_url) as w:
+        w.wait_until_ready()
+    w.close()
+    assert caplog.text.count(NEVER_RAN) == 1 and repr(w) in caplog.text
+    asyncio.run(main())
+    assert [record.levelname for record in caplog.records if NEVER_RAN in record.message] == ["WARNING"] * 2
+
+
+def test_workers_that_ran_or_took_jobs_by_hand_or_have_no_handler_are_closed_without_a_warning(
+    queue: Queue, redis_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        async with aio.Worker(queue.name, print, url=redis_url, autorun=True):
+            pass
+        async with aio.Worker(queue.name, print, url=redis_url) as ran:
+            await ran.run(until="empty")
+
+    queue.add_bulk([{"name": "n"}] * 2)
+    with Worker(queue.name, url=redis_url) as checker, Worker(queue.name, print, url=redis_url) as by_hand:
+        checker.move_stalled_jobs_to_wait()
+        assert by_hand.get_next_job("token") is not None
+    with Worker(queue.name, url=redis_url) as taker, Worker(queue.name, print, url=redis_url) as processor:
+        job = taker.get_next_job("token")
+        assert job is not None and processor.process_job(job).outcome == "completed"
+    with Worker(queue.name, print, url=redis_url, autorun=True):
+        pass
+    with Worker(queue.name, print, url=redis_url) as refused, pytest.raises(errors.InvalidOptionError):
+        refused.run(until="later")  # type: ignore[arg-type]
+    asyncio.run(main())
+    assert NEVER_RAN not in caplog.text

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
 
-import orjson
-
+from bullrush.cli.jobs.given import DATA, given_json, parsed_json
 from bullrush.cli.terminal.ending import USAGE, CommandError
 from bullrush.cli.terminal.options import add_connection, duration, url_of
 from bullrush.cli.terminal.output import write, write_json
-from bullrush.extending import JSON
 from bullrush.queue import Queue
 
 EXAMPLES = """\
@@ -27,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("queue", metavar="QUEUE", help="the queue's name; a queue begins with its first job")
     parser.add_argument("name", metavar="NAME", help="the job's name")
-    parser.add_argument("data", metavar="DATA", nargs="?", default="{}", help="JSON, @FILE, or - for standard input")
+    parser.add_argument("data", metavar="DATA", nargs="?", default="{}", help=DATA)
     add_connection(parser)
     group = parser.add_argument_group("options of the job")
     group.add_argument("--delay", type=duration, metavar="TIME", help="do not run before 30s, 10m, 2h...")
@@ -46,10 +42,10 @@ def run(options: argparse.Namespace) -> int:
     """Add the job. JSON: the job as `Job.to_json` returns it."""
     names = ("delay", "priority", "attempts", "backoff", "job_id", "lifo")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    further = {} if options.options is None else _parse(options.options, "--options")
+    further = {} if options.options is None else parsed_json(options.options, "--options")
     if not isinstance(further, dict):
         raise CommandError("--options must be a JSON object", USAGE)
-    data = _parse(_text(options.data), "the data")
+    data = given_json(options.data)
     with Queue(
         options.queue, url=url_of(options), prefix=options.prefix, timeout=options.timeout, durable=options.durable
     ) as queue:
@@ -59,22 +55,3 @@ def run(options: argparse.Namespace) -> int:
     else:
         write(job.id)
     return 0
-
-
-def _text(data: str) -> str | bytes:
-    if data == "-":
-        return sys.stdin.buffer.read()
-    if not data.startswith("@"):
-        return data
-    try:
-        return Path(data[1:]).read_bytes()
-    except OSError as error:
-        raise CommandError(f"cannot read {data[1:]}: {error.strerror}", USAGE) from None
-
-
-def _parse(text: str | bytes, what: str) -> JSON:
-    try:
-        return orjson.loads(text)
-    except ValueError as error:
-        # The text itself may be a secret.
-        raise CommandError(f'{what} must be JSON, such as {{"user": 7}} ({error})', USAGE) from None

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
-from bullrush.cli.jobs import change, listing, show
+from bullrush.cli.jobs import change, listing, show, update
 
 EXAMPLES = """\
   bullrush jobs list mail --state failed
   bullrush jobs list mail --name 'welcome*' --data ada@example.org
   bullrush jobs show mail 17
+  bullrush jobs update mail 17 '{"user": 7}' --retry
   bullrush jobs retry mail 17 18
   bullrush jobs retry mail --all --name welcome"""
 
@@ -18,6 +19,7 @@ EXAMPLES = """\
 VERBS: Final = {
     "list": (listing, "list or search jobs"),
     "show": (show, "show all of one job: data, result, log, stack trace, family"),
+    "update": (update, "replace the data of a job"),
     "retry": (change, "run failed or completed jobs again"),
     "promote": (change, "run delayed jobs now"),
     "remove": (change, "remove jobs"),

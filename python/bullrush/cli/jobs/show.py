@@ -22,6 +22,7 @@ EXAMPLES = """\
 
 _LAST_LOGS: Final = 20
 _CHILDREN: Final = 20
+_TRACE: Final = "Traceback (most recent call last):"
 _KINDS: Final = ("processed", "unprocessed", "ignored", "failed")
 
 
@@ -85,9 +86,15 @@ def _print(queue: Queue, job: Job, state: str, *, full: bool) -> None:
     if job.failed_reason is not None:
         _section("failed because", shown(job.failed_reason, full=full))
     if job.stacktrace:
-        _section("stack trace of the last failure", shown(job.stacktrace[-1].rstrip(), full=full))
+        _section("stack trace of the last failure", shown(_trace(job.stacktrace[-1]), full=full))
     _print_children(job)
     _print_logs(queue, job, full=full)
+
+
+def _trace(stack: str) -> str:
+    """Return a stack trace without its first line, if that is a copy of the last one, as in those of Python."""
+    title, _, trace = stack.rstrip().partition(f"\n{_TRACE}")
+    return _TRACE + trace if trace.endswith(f"\n{title}") else stack.rstrip()
 
 
 def _readable(attribute: Callable[[], JSON]) -> JSON:

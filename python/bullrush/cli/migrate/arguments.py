@@ -17,10 +17,13 @@ EXAMPLES: Final = """\
   bullrush migrate mail --to-prefix bullmq --verify                                compare both queues
   bullrush migrate mail --to-prefix bullmq --cleanup                               delete the keys of Bull
   bullrush migrate mail --to-url redis://new:6379/0 --bridge --mirror              carry jobs until Ctrl-C
+  bullrush migrate mail --remove 7                                                 remove a job from the queue of Bull
   bullrush migrate mail --forget                                                   free the name for new queues"""
 
 #: What the command does instead of moving once. At most one of them is given.
-MODES: Final = ("dry_run", "verify", "cleanup", "bridge", "forget")
+MODES: Final = ("dry_run", "verify", "cleanup", "bridge", "remove", "forget")
+#: Those that only the queue of Bull takes part in.
+ALONE: Final = ("remove", "forget")
 
 #: The options that say how jobs are moved.
 MOVING: Final = ("merge", "order", "history", "legacy_workers_stopped", "default_name", "keep_backoff")
@@ -33,7 +36,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("queue", metavar="QUEUE", help="the name of the queue of Bull")
     add_connection(parser, "--from", "--url")
-    target = parser.add_argument_group("the queue that gets the jobs; at least one of these, but for --forget")
+    target = parser.add_argument_group(
+        "the queue that gets the jobs; at least one of these, but for --remove and --forget"
+    )
     target.add_argument("--to-name", metavar="NAME", help="its name (default: the same)")
     target.add_argument("--to-prefix", metavar="PREFIX", help="its prefix (default: the same)")
     target.add_argument("--to-url", metavar="URL", help="its Redis (default: BULLRUSH_TO_URL, else the same)")
@@ -66,6 +71,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     instead.add_argument("--bridge", action="store_true", help="carry new jobs over until Ctrl-C or SIGTERM")
     instead.add_argument(
+        "--remove", metavar="ID", help="remove a job from the queue of Bull, such as one that cannot move"
+    )
+    instead.add_argument(
         "--forget",
         action="store_true",
         help="remove the signpost that a move leaves: other programs may use the name again",
@@ -80,10 +88,10 @@ def mode_of(options: argparse.Namespace) -> str:
     """Return what to do: ``move``, or one of `MODES`.
 
     Raises:
-        CommandError: no target, or an option that this mode does not know.
+        CommandError: no target for a mode that needs one, or an option that this mode does not know.
     """
     mode = next((mode for mode in MODES if getattr(options, mode)), "move")
-    if mode != "forget" and not (options.to_name or options.to_prefix or to_url(options)):
+    if mode not in ALONE and not (options.to_name or options.to_prefix or to_url(options)):
         raise CommandError("say where the jobs go, by --to-name, --to-prefix or --to-url", USAGE)
     for name in dict.fromkeys((*MOVING, *BRIDGING)):
         if getattr(options, name) and name not in _KNOWN.get(mode, ()):

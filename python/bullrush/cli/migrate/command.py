@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 
 from bullrush.cli.migrate import printing
 from bullrush.cli.migrate.arguments import BRIDGING, EXAMPLES, MOVING, configure, given, mode_of, to_url
@@ -14,7 +15,8 @@ from bullrush.cli.terminal.ending import FAILED, USAGE, CommandError, code_of
 from bullrush.cli.terminal.options import checked_url, url_of
 from bullrush.cli.terminal.output import jobs_of, say
 from bullrush.errors import LegacyQueueError
-from bullrush.legacy import LegacyQueue, Progress, place
+from bullrush.extending import run_blocking
+from bullrush.legacy import LegacyQueue, Progress, place, read_signpost
 from bullrush.queue import Queue
 from bullrush.url import address
 
@@ -28,9 +30,9 @@ def run(options: argparse.Namespace) -> int:
     legacy = LegacyQueue(
         options.queue, url=source, prefix=options.prefix, flavor=options.flavor, timeout=options.timeout
     )
-    if mode == "forget":
+    if mode in _ALONE:
         with legacy:
-            printing.print_forgotten(legacy, there_was_one=legacy.forget(), as_json=options.json)
+            _ALONE[mode](legacy, options)
         return 0
     target = source if target is None else checked_url(target)
     to = Queue(
@@ -91,6 +93,10 @@ def _clean_up(legacy: LegacyQueue, to: Queue, _heading: printing.Heading, option
 
 
 def _bridge(legacy: LegacyQueue, to: Queue, heading: printing.Heading, options: argparse.Namespace) -> int:
+    if options.mirror:
+        legacy.get_flavor()  # the bridge needs it, and refuses without: before it is said to run
+    else:
+        legacy.is_paused()  # refuses a queue that is not Bull's
     heading.find_out(legacy)
     say(f"{heading}: carrying jobs over until Ctrl-C or SIGTERM")
     with Bar("carried over") as bar:
@@ -107,4 +113,30 @@ def _bridge(legacy: LegacyQueue, to: Queue, heading: printing.Heading, options: 
     return 0
 
 
+def _remove(legacy: LegacyQueue, options: argparse.Namespace) -> None:
+    if not (found := legacy.get_job(options.remove)):
+        raise CommandError(f"{legacy.qualified_name} has no job {options.remove}", FAILED)
+    confirm(options, f"Remove the job {found.id} {found.name!r} from {legacy.qualified_name}?")
+    if not legacy.remove(found.id):
+        raise CommandError(f"job {found.id} was not removed: a worker of Bull runs it, or a migrator has it", FAILED)
+    printing.print_removed(legacy, found.id, as_json=options.json)
+
+
+def _forget(legacy: LegacyQueue, options: argparse.Namespace) -> None:
+    to = run_blocking(read_signpost(legacy))
+    waiting = 0
+    with suppress(LegacyQueueError):  # BullMQ uses the name already
+        counts = legacy.get_job_counts("waiting", "paused", "delayed", "active")
+        waiting = sum(counts.values()) or len(legacy.get_repeatables())
+    if to is not None and waiting:
+        confirm(
+            options,
+            f"{waiting:,} {'job or repeatable waits' if waiting == 1 else 'jobs or repeatables wait'} in "
+            f"{legacy.qualified_name}: move what is there first, by `{to.command(legacy.prefix, legacy.name)}`. Forget "
+            "the signpost nevertheless?",
+        )
+    printing.print_forgotten(legacy, there_was_one=legacy.forget(), as_json=options.json)
+
+
+_ALONE = {"remove": _remove, "forget": _forget}
 _MODES = {"move": _move, "dry_run": _move, "verify": _verify, "cleanup": _clean_up, "bridge": _bridge}

@@ -37,6 +37,9 @@ class Heading:
         if self.target_url is not None:
             self._source += f" at {'/'.join(place(source_url))}"
             self._target += f" at {'/'.join(place(target_url))}"
+        self._at_source = ["--prefix", legacy.prefix]
+        if self.target_url is not None:
+            self._at_source += ["--from", masked(source_url)]
 
     def find_out(self, legacy: LegacyQueue) -> None:
         """Ask the queue of Bull for its version; a queue whose jobs have all moved does not tell it, and need not."""
@@ -47,6 +50,19 @@ class Heading:
     def __str__(self) -> str:
         """Return it as a line."""
         return f"{self._source} -> {self._target}"
+
+    def at_target(self, *command: str) -> str:
+        """Return a command about the new queue."""
+        more = ["--prefix", self.to["prefix"]]
+        return shlex.join([*command, *(more if self.target_url is None else [*more, "--url", self.target_url])])
+
+    @property
+    def commands(self) -> dict[str, str]:
+        """The commands that remove a job from the new queue, and from that of Bull."""
+        return {
+            "there": self.at_target("bullrush", "jobs", "remove", self.to["queue"], "ID"),
+            "here": shlex.join(["bullrush", "migrate", self.json["queue"], "--remove", "ID", *self._at_source]),
+        }
 
 
 class Result:
@@ -121,28 +137,23 @@ def print_migration(heading: Heading, result: Result, *, as_json: bool) -> None:
         {"BullMQ before": result.before, "after": result.after},
     )
     write(_summary(report))
-    _print_remarks("special", report.notes)
-    _print_remarks("left", report.left)
+    _print_remarks(heading, "special", report.notes)
+    _print_remarks(heading, "left", report.left)
     if finished := finished_of(result.finished):
         write(f"{finished} {_stay(finished)}: --history N moves the newest N of each, --cleanup deletes them.")
     if result.came:
         write(f"{jobs_of(result.came)} came meanwhile: run it again, or use --bridge.")
     if result.paused and not report.dry_run:
-        write(f"The new queue is paused: {_resume(heading)}")
+        write(f"The new queue is paused: {heading.at_target('bullrush', 'resume', heading.to['queue'])}")
 
 
 def _summary(report: MigrationReport) -> str:
-    moved = sum(report.moved.values())
+    moved, one = sum(report.moved.values()), report.schedulers == 1
     verb = "would be" if report.dry_run else "was" if moved == 1 else "were"
     return (
         f"{jobs_of(moved)} {verb} moved, {report.renamed:,} of them with a new id; "
-        f"{report.schedulers:,} repeatables as job schedulers."
+        f"{report.schedulers:,} {'repeatable as a job scheduler' if one else 'repeatables as job schedulers'}."
     )
-
-
-def _resume(heading: Heading) -> str:
-    words = ["bullrush", "resume", heading.to["queue"], "--prefix", heading.to["prefix"]]
-    return shlex.join(words if heading.target_url is None else [*words, "--url", heading.target_url])
 
 
 def print_verification(heading: Heading, found: Verification, *, as_json: bool) -> None:
@@ -152,7 +163,7 @@ def print_verification(heading: Heading, found: Verification, *, as_json: bool) 
         return
     say(str(heading))
     _print_counts({"Bull": found.legacy}, {"BullMQ": found.target})
-    _print_remarks("left", found.left, cut=_LISTED)
+    _print_remarks(heading, "left", found.left, cut=_LISTED)
     if found.complete:
         write("Nothing is left that still has to run.")
     if finished := finished_of(found.legacy):
@@ -174,7 +185,7 @@ def print_bridge(heading: Heading, report: BridgeReport, *, as_json: bool) -> No
         write_json({**heading.json, **report.to_json()})
         return
     write(f"{jobs_of(sum(report.moved.values()))} carried over; {report.mirrored:,} outcomes reported to Bull.")
-    _print_remarks("special", report.notes)
+    _print_remarks(heading, "special", report.notes)
     write(use_of(report.use))
 
 
@@ -201,6 +212,14 @@ def use_of(use: LegacyUse) -> str:
     return visible(f"Do not clean up yet: {'; '.join(reasons)}.", line=True)
 
 
+def print_removed(legacy: LegacyQueue, job_id: str, *, as_json: bool) -> None:
+    """Print that a job was removed."""
+    if as_json:
+        write_json({"queue": legacy.name, "removed": [job_id]})
+    else:
+        write(visible(f"Job {job_id} of {legacy.qualified_name} is gone.", line=True))
+
+
 def print_forgotten(legacy: LegacyQueue, *, there_was_one: bool, as_json: bool) -> None:
     """Print whether a signpost was removed."""
     if as_json:
@@ -219,10 +238,11 @@ def _print_counts(legacy: Mapping[str, Mapping[str, int]], target: Mapping[str, 
     write_table(["state", *(title for title, _ in columns)], rows)
 
 
-def _print_remarks(title: str, remarks: Sequence[Remark], cut: int | None = None) -> None:
+def _print_remarks(heading: Heading, title: str, remarks: Sequence[Remark], cut: int | None = None) -> None:
     """Print one line per reason, with the first ids.
 
     Args:
+        heading: from where to where.
         title: what they are.
         remarks: the remarks.
         cut: so many of a state are listed; there may be more.
@@ -236,4 +256,4 @@ def _print_remarks(title: str, remarks: Sequence[Remark], cut: int | None = None
         where = (
             f"{number} claimed by a migrator" if state == "ext:claim" else f"{number} in {state}" if state else "key"
         )
-        write(visible(f"{title}: {where} ({names}): {in_options(reason)}", line=True))
+        write(visible(f"{title}: {where} ({names}): {in_options(reason, **heading.commands)}", line=True))

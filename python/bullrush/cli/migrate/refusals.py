@@ -24,6 +24,7 @@ _WORDS: Final = (
     (r"\blegacy_workers_stopped\b", "--legacy-workers-stopped"),
     (r"entries in ext:claim still", "jobs that a migrator has claimed"),
     (r"see verify\(\)", "see --verify"),
+    (r"by Queue\.remove there or by LegacyQueue\.remove here", "by `{there}` (for a number 7: l-7) or by `{here}`"),
 )
 
 
@@ -32,7 +33,7 @@ def in_options(text: str, **places: str) -> str:
 
     Args:
         text: a reason or an error.
-        places: what stands for ``source``, ``server`` and ``target``.
+        places: what stands for ``source``, ``server`` and ``target``, and the commands ``there`` and ``here``.
     """
     for pattern, said in _WORDS:
         for name, place in places.items():

@@ -10,8 +10,10 @@ from typing import Final, TypedDict
 
 from bullrush.cli.terminal.ending import FAILED
 from bullrush.cli.terminal.options import add_connection, duration, known_queue, open_queue, url_of
-from bullrush.cli.terminal.output import say, write, write_json, write_table
+from bullrush.cli.terminal.output import jobs_of, say, write, write_json, write_table
 from bullrush.errors import LegacyQueueError, RedisServerError
+from bullrush.extending import run_blocking
+from bullrush.legacy import LegacyStatus, find_legacy
 from bullrush.queue import Queue, RouteStatus, queue_names
 from bullrush.routing import route_base
 from bullrush.url import address
@@ -41,6 +43,8 @@ class QueueInfo(TypedDict):
         counts: the number of jobs per state, with those of the routes.
         workers: the number of connected workers; of a route those that take its jobs.
         rates: completed and failed jobs in the last full minute; None if no worker counts metrics.
+        legacy: ``bull`` for a queue of Bull, ``moved`` for one whose jobs have moved and that got jobs again; None for
+            one of BullMQ.
     """
 
     queue: str
@@ -50,6 +54,7 @@ class QueueInfo(TypedDict):
     counts: dict[str, int]
     workers: int
     rates: dict[str, int | None]
+    legacy: str | None
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -128,7 +133,33 @@ def _read_all(options: argparse.Namespace) -> tuple[list[QueueInfo], int]:
                 raise
             say(f"{name}: {error}")
             code = FAILED
-    return sorted(found, key=lambda info: names.index(info["queue"])), code
+    found.sort(key=lambda info: names.index(info["queue"]))
+    if not options.queues:
+        legacy = run_blocking(find_legacy(url_of(options), options.prefix, options.timeout, names))
+        found += [info for status in legacy if (info := _legacy(options, status)) is not None]
+    return found, code
+
+
+def _legacy(options: argparse.Namespace, status: LegacyStatus) -> QueueInfo | None:
+    """Return a queue of Bull; None for one that has moved and has nothing to run."""
+    counts = {state: status.counts.get(state, 0) for state in _STATES}
+    counts["waiting"] += status.counts["paused"]
+    if status.has_moved and not _to_run(counts):
+        return None
+    return {
+        "queue": status.name,
+        "prefix": options.prefix,
+        "paused": bool(status.counts["paused"]),
+        "routes": 0,
+        "counts": counts,
+        "workers": 0,
+        "rates": {"completed": None, "failed": None},
+        "legacy": "moved" if status.has_moved else "bull",
+    }
+
+
+def _to_run(counts: dict[str, int]) -> int:
+    return counts["waiting"] + counts["delayed"] + counts["active"]
 
 
 def _read(options: argparse.Namespace, queue: Queue, routes: Sequence[Queue]) -> QueueInfo:
@@ -143,6 +174,7 @@ def _read(options: argparse.Namespace, queue: Queue, routes: Sequence[Queue]) ->
         "counts": counts,
         "workers": workers_of(options, queue),
         "rates": {kind: _sum([_rate(one, kind) for one in (queue, *routes)]) for kind in ("completed", "failed")},
+        "legacy": None,
     }
 
 
@@ -166,6 +198,19 @@ def _rate(queue: Queue, kind: str) -> int | None:
     return metrics["data"][0] if metrics["data"] else None
 
 
+def _title(info: QueueInfo) -> str:
+    notes = []
+    if info["legacy"] == "bull":
+        notes.append("Bull")
+    elif info["legacy"] == "moved":
+        count = _to_run(info["counts"])
+        notes.append(f"moved, {jobs_of(count)} {'waits' if count == 1 else 'wait'}")
+    if info["paused"]:
+        notes.append("paused")
+    routes = f" +{info['routes']}" if info["routes"] else ""
+    return info["queue"] + routes + (f" ({', '.join(notes)})" if notes else "")
+
+
 def _print(found: list[QueueInfo], options: argparse.Namespace) -> None:
     place = address(url_of(options))
     if not found:
@@ -176,9 +221,9 @@ def _print(found: list[QueueInfo], options: argparse.Namespace) -> None:
     titles = ["queue", *states, "workers", "done/min", "failed/min"]
     rows = [
         [
-            info["queue"] + (f" +{info['routes']}" if info["routes"] else "") + (" (paused)" if info["paused"] else ""),
+            _title(info),
             *(info["counts"][state] for state in states),
-            info["workers"],
+            None if info["legacy"] else info["workers"],
             info["rates"]["completed"],
             info["rates"]["failed"],
         ]
@@ -186,6 +231,8 @@ def _print(found: list[QueueInfo], options: argparse.Namespace) -> None:
     ]
     write(f"{len(found)} queue{'s' if len(found) > 1 else ''} at {place}")
     write_table(titles, rows)
+    if any(info["legacy"] for info in found):
+        say("(Bull): 'bullrush migrate QUEUE --to-prefix PREFIX' moves its jobs; (moved): run it once more.")
     if any(info["routes"] for info in found):
         say("+N: with its N routes; --routes shows each, 'bullrush routes QUEUE' says what waits there.")
     if all(info["rates"]["completed"] is None for info in found):

@@ -186,7 +186,7 @@ class JobMoves(JobFields):
         """
         core, worker, opts, made = self._source.core, self._source._job_worker, self._record.opts, self.attempts_made
         strategy = None if worker is None else worker._backoff_strategy
-        classifiers = () if worker is None else worker._classifiers(self.name)
+        classifiers = {} if worker is None else worker._classifiers(self.name)
         failure = await decide_retry(self, error, core.needs_strategy(opts, made), strategy, classifiers)
         return await self._fail(failure, token, fetch_next)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import Final, Literal
 
 from bullrush._core import route_base
 from bullrush.base.operation import operation, reply
-from bullrush.errors import InvalidOptionError, JobFailedError, JobWaitTimeoutError, from_code
+from bullrush.errors import BullrushError, InvalidOptionError, JobFailedError, JobWaitTimeoutError, from_code
 from bullrush.events.queue_events import QueueEventsCalls
 from bullrush.job.calls.end_signals import End, EndSignal, FollowedEvents, Polls, WakeMessages
 from bullrush.job.fields import JobFields
@@ -109,11 +110,19 @@ class JobResultWait(JobFields):
     async def _late(self, limit: int | None, via: str | None) -> JobWaitTimeoutError:
         """Return the error of a wait whose time is over."""
         quiet = via == "notify" and not self.opts.get("wake")
+        state, place = "unknown", ""
+        # The time is over, whether Redis tells more or not.
+        with contextlib.suppress(BullrushError):
+            state = await reply(self._source.core.get_state(self.id))
+            place = "" if state == "unknown" else f". Its state is {state}"
+            if state == "waiting-children":
+                (children,) = await reply(self._source.core.count_children(self.id, ["unprocessed"]))
+                place += f": it waits for {children:,} {'child' if children == 1 else 'children'}"
         return JobWaitTimeoutError(
             f"Job wait {self.name} timed out before finishing, no finish notification arrived after {limit}ms "
-            f"(id={self.id})"
+            f"(id={self.id}){place}"
             + (". The job has no option wake=True, so nobody publishes its end for via='notify'" if quiet else ""),
-            await reply(self._source.core.get_state(self.id)),
+            state,
         )
 
     async def _poll(self) -> tuple[bool, End | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from bullrush.extending import now_ms, reply
 from bullrush.legacy.bridging.continuing import continue_repeatable
 from bullrush.legacy.migrating.migration import STATE_OF
-from bullrush.legacy.migrating.moved import Moved, Mover
+from bullrush.legacy.migrating.moved import TAKEN, Moved, Mover
 from bullrush.legacy.migrating.schedulers import PENDING
 from bullrush.legacy.report import BridgeReport, OnProgress, Progress, Remark
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from bullrush.extending import CoreQueue
     from bullrush.legacy.bridging.mirroring import Mirror
     from bullrush.legacy.bridging.watch import Watch
+    from bullrush.legacy.migrating.repeating import Repeating
+
+_log: Final = logging.getLogger("bullrush")
 
 #: How often a busy bridge looks for jobs that have ended, seconds.
 _MIRROR_EVERY: Final = 0.1
@@ -24,7 +28,11 @@ _MIRROR_EVERY: Final = 0.1
 _RETRY_TAKEN: Final = 60.0
 #: A report has at most so many remarks: a bridge may run for months.
 _MOST_NOTES: Final = 1000
-_TAKEN: Final = "stays: the other queue has a job with this id"
+_TAKEN: Final = f"stays: {TAKEN}"
+_SCHEDULED: Final = (
+    "it is a job scheduler in the other queue already, and a program with Bull has added it again: it was removed, "
+    "and the scheduler has its options now"
+)
 
 
 class Bridge:
@@ -34,6 +42,7 @@ class Bridge:
         legacy: the queue of Bull.
         base: its prefix and name.
         mover: moves jobs.
+        repeating: removes repeatables that the other queue has as job schedulers.
         mirror: mirrors their ends; None if nobody waits for them.
         watch: looks who uses the queue.
         on_progress: is called after every batch.
@@ -45,14 +54,17 @@ class Bridge:
         base: str,
         mover: Mover,
         *,
+        repeating: Repeating,
         mirror: Mirror | None,
         watch: Watch,
         on_progress: OnProgress | None,
     ) -> None:
         self._legacy, self._base, self._mover, self._mirror = legacy, base, mover, mirror
-        self._watch = watch
+        self._repeating, self._watch = repeating, watch
         self._on_progress = on_progress
         self._repeatables = 0
+        #: The keys of the repeatables of which the log has said that they are job schedulers.
+        self._absorbed: set[str] = set()
         #: Jobs that had to stay, and when they are tried again.
         self._taken: set[str] = set()
         self._retry_at = time.monotonic() + _RETRY_TAKEN
@@ -65,9 +77,10 @@ class Bridge:
         if time.monotonic() >= self._retry_at:
             self._taken.clear()
             self._retry_at = time.monotonic() + _RETRY_TAKEN
-        waiting, delayed = await self._read()
-        for place, ids in (("wait", waiting), ("delayed", delayed)):
-            if ids:
+        waiting, delayed, not_due = await self._read()
+        absorbed = await self._absorb([("wait", waiting), ("delayed", delayed + not_due)])
+        for place, found in (("wait", waiting), ("delayed", delayed)):
+            if ids := [id for id in found if id not in absorbed]:
                 for id in ids:
                     if id.startswith(PENDING):
                         await continue_repeatable(self._legacy, self._base, id)
@@ -89,8 +102,27 @@ class Bridge:
     async def _owes(self) -> bool:
         return self._mirror is not None and not await self._mirror.is_done()
 
-    async def _read(self) -> tuple[list[str], list[str]]:
-        """Return the jobs to move next: waiting ones, the next to run first, and delayed ones."""
+    async def _absorb(self, places: Sequence[tuple[str, Sequence[str]]]) -> set[str]:
+        """Remove repeatables that the other queue has as job schedulers, else each of their times would run twice.
+
+        Returns:
+            The ids of their jobs.
+        """
+        pending = [(place, id) for place, ids in places for id in ids if id.startswith(PENDING)]
+        scheduled = await self._repeating.scheduled() if pending and self._repeatables else []
+        absorbed = set()
+        for place, id in pending if scheduled else ():
+            if (repeatable := await self._repeating.absorb(scheduled, place, id)) is None:
+                continue
+            absorbed.add(id)
+            if repeatable.key not in self._absorbed:
+                self._absorbed.add(repeatable.key)
+                _log.warning("the repeatable %s of queue %s: %s", repeatable.key, self._base, _SCHEDULED)
+                self._note([Remark(repeatable.key, "repeat", _SCHEDULED)])
+        return absorbed
+
+    async def _read(self) -> tuple[list[str], list[str], list[str]]:
+        """Return the waiting jobs to move next, the delayed ones, and those of repeatables that are not due."""
         most = self._mover.size + len(self._taken)
         paused, waiting, waiting_count, delayed, delayed_count, repeatables, held = await reply(
             self._legacy.commands(
@@ -108,7 +140,7 @@ class Bridge:
         self._repeatables = repeatables
         self._left = waiting_count + delayed_count + held
         if paused:  # not empty: its jobs move when it is resumed
-            return [], []
+            return [], [], []
         ready = [id.decode() for id in reversed(waiting)]
         movable = [id for id in ready if id not in self._taken][: self._mover.size]
         # A job of a repeatable moves when it is due: then the next one is scheduled.
@@ -118,7 +150,7 @@ class Bridge:
         waits = [id for id, is_due in due.items() if id.startswith(PENDING) and not is_due]
         self._left = max(self._left - len(waits), 0)
         postponed = [id for id in due if id not in self._taken and id not in waits][: self._mover.size]
-        return movable, postponed
+        return movable, postponed, waits
 
     async def _mirror_some(self) -> int:
         if self._mirror is None or time.monotonic() < self._mirror_at:
@@ -141,7 +173,10 @@ class Bridge:
                 self._taken.add(job.id)
                 if job.reason == "taken":
                     notes.append(Remark(job.id, state, _TAKEN))
-            report.notes += notes[: max(_MOST_NOTES - len(report.notes), 0)]
+            self._note(notes)
+
+    def _note(self, remarks: Sequence[Remark]) -> None:
+        self.report.notes += remarks[: max(_MOST_NOTES - len(self.report.notes), 0)]
 
     def _report_progress(self, place: str) -> None:
         if self._on_progress is not None:

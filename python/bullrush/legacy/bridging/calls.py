@@ -16,7 +16,7 @@ from bullrush.legacy.convert import UNNAMED, Rules
 from bullrush.legacy.flavor import LegacyBase
 from bullrush.legacy.migrating.claiming import ClaimingMover
 from bullrush.legacy.migrating.moved import Ids
-from bullrush.legacy.migrating.movers import claiming_mover, slot_mover, source_at
+from bullrush.legacy.migrating.movers import claiming_mover, repeating, slot_mover, source_at
 from bullrush.legacy.migrating.options import check_rules, check_target, place
 from bullrush.legacy.migrating.signpost import leave_signpost
 from bullrush.legacy.reading import read_all
@@ -53,7 +53,7 @@ class LegacyBridging(LegacyBase):
         of the two queues. Delayed jobs move at once, and stay delayed. Active and finished jobs stay. While the queue
         of Bull is paused, nothing moves. Repeatable jobs stay Bull's: each of their jobs moves when it is due, and the
         bridge schedules the next one here as a worker of Bull does. A run with ``migrate`` makes job schedulers of
-        them.
+        them. If a program adds such a repeatable again, the bridge removes it, and the scheduler gets its options.
 
         As `migrate` does, it leaves a signpost in the queue of Bull.
 
@@ -64,7 +64,7 @@ class LegacyBridging(LegacyBase):
         away the bridge waits for it, and logs one warning.
 
         Redis: five calls per 100 jobs, three of them in pipelines of one script call per job; without jobs one pipeline
-        of reads, after 20 ms and then less often, at last once a second.
+        of reads, after 20 ms and then less often, at last once a second. While there are repeatables, two calls more.
 
         Args:
             to: the queue of BullMQ; on any server.
@@ -156,7 +156,15 @@ class LegacyBridging(LegacyBase):
                 to_key=target.to_key,
             )
         watch = Watch(self.core, self.qualified_name, on_use)
-        bridge = Bridge(self.core, self.qualified_name, mover, mirror=mirror, watch=watch, on_progress=on_progress)
+        bridge = Bridge(
+            self.core,
+            self.qualified_name,
+            mover,
+            repeating=await repeating(self, target, rules),
+            mirror=mirror,
+            watch=watch,
+            on_progress=on_progress,
+        )
         return bridge, claiming
 
     async def _decide_ids(self, target: QueueCalls[Any], source: str) -> Ids:

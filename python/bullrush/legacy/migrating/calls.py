@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from bullrush.errors import LegacyQueueError
@@ -15,8 +16,8 @@ from bullrush.legacy.migrating.migration import STATE_OF, Migration
 from bullrush.legacy.migrating.moved import Ids, Mover, new_ids
 from bullrush.legacy.migrating.movers import claiming_mover, repeating, slot_mover, source_at
 from bullrush.legacy.migrating.options import Options, check_options, check_target, place
-from bullrush.legacy.migrating.signpost import has_signpost, leave_signpost, remove_signpost
-from bullrush.legacy.migrating.survey import Survey
+from bullrush.legacy.migrating.signpost import leads_to, leave_signpost, read_signpost, remove_signpost
+from bullrush.legacy.migrating.survey import NewIdsOf, Survey
 from bullrush.legacy.reading import STATES, count_states, read_all
 from bullrush.legacy.report import MigrationReport, OnProgress, Remark, Verification
 
@@ -70,7 +71,8 @@ class LegacyMigrating(LegacyBase):
             default_name: the name of jobs without one.
             keep_backoff: exponential backoff keeps Bull's delays: the workers need
                 ``backoff_strategy=bullrush.legacy.bull_backoff``.
-            merge: the other queue may have jobs.
+            merge: the other queue may have jobs; they may also if the signpost leads there: an earlier run has moved
+                them.
             legacy_workers_stopped: no worker of Bull runs any more, so jobs that are active move, too, when nobody has
                 held their lock for 30 s (Bull 1 and 2: 10 s).
             dry_run: write nothing, and report what would be moved.
@@ -98,7 +100,7 @@ class LegacyMigrating(LegacyBase):
         before = await count_states(self, STATES)
         report = MigrationReport(before=before, notes=await survey.keys(), dry_run=options.dry_run)
         if options.dry_run:
-            await self._rehearse(target, source, options, survey, report)
+            await self._rehearse(target, options, survey, report)
             return report
 
         abandoned = Abandoned(self.core, self.qualified_name, WAIT[self._layout or "4"])
@@ -150,12 +152,13 @@ class LegacyMigrating(LegacyBase):
         await self._check_known()
         survey = Survey(self.core, self.qualified_name)
         counts = await reply(target.core.get_counts(list(TARGET_STATES.values())))
+        new_ids_of = _new_ids_of(target, await self._ids_to_be(target, counts, merge=True))
         found = Verification(await count_states(self, STATES), dict(zip(TARGET_STATES, counts, strict=True)))
         for name in ("wait", "paused", "delayed", "repeat"):
             command = "LRANGE" if name in ("wait", "paused") else "ZRANGE"
             [ids] = await read_all(self, [[command, self.to_key(name), 0, _LISTED - 1]])
             state = STATE_OF.get(name, name)
-            reasons = [_NOT_MOVED] * len(ids) if name == "repeat" else await survey.reasons(ids, _NOT_MOVED)
+            reasons = [_NOT_MOVED] * len(ids) if name == "repeat" else await survey.reasons(ids, _NOT_MOVED, new_ids_of)
             found.left += [
                 Remark(id.decode(errors="replace"), state, why) for id, why in zip(ids, reasons, strict=True)
             ]
@@ -213,12 +216,13 @@ class LegacyMigrating(LegacyBase):
     async def _check_known(self) -> None:
         """Check that this is a queue of Bull, or was one that has been moved."""
         _, shown_by = await self._find_out()
-        if self._layout is None and not shown_by and not await has_signpost(self):
+        if self._layout is None and not shown_by and await read_signpost(self) is None:
             await self._require_layout()
 
     async def _open(self, target: QueueCalls[Any], source: str, options: Options, survey: Survey) -> Ids:
         """Register the migration; return whether jobs keep their ids."""
-        call: list[int | str | bytes] = [source, int(options.merge), await survey.last_id()]
+        merge = options.merge or await leads_to(self, target)
+        call: list[int | str | bytes] = [source, int(merge), await survey.last_id()]
         [answer] = await reply(target.core.legacy_calls("open_migration", [call]))
         if answer == -1:
             raise LegacyQueueError(
@@ -256,26 +260,20 @@ class LegacyMigrating(LegacyBase):
         await reply(target.core.commands([["HDEL", target.to_key("ext:migration"), *fields]]))
         await claiming_mover(self, target, Rules(), "kept").forget_tombstones(now_ms())
 
+    async def _ids_to_be(self, target: QueueCalls[Any], counts: Sequence[int], *, merge: bool) -> Ids:
+        """Return whether jobs would keep their ids."""
+        key, source = target.to_key("ext:migration"), source_at(self, target)
+        [known, used] = await reply(target.core.commands([["HGET", key, source], ["EXISTS", target.to_key("id")]]))
+        if known is None and any(counts) and not merge and not await leads_to(self, target):
+            raise LegacyQueueError(f"queue {target.qualified_name} has jobs: take an empty one, or say merge=True")
+        return "l-" if known == b"l-" or (known is None and (used or any(counts))) else "kept"
+
     async def _rehearse(
-        self, target: QueueCalls[Any], source: str, options: Options, survey: Survey, report: MigrationReport
+        self, target: QueueCalls[Any], options: Options, survey: Survey, report: MigrationReport
     ) -> None:
         """Write to the report what a migration would do."""
         counts = await reply(target.core.get_counts(list(TARGET_STATES.values())))
-        key = target.to_key("ext:migration")
-        [known, used] = await reply(target.core.commands([["HGET", key, source], ["EXISTS", target.to_key("id")]]))
-        if known is None and any(counts) and not options.merge:
-            raise LegacyQueueError(f"queue {target.qualified_name} has jobs: take an empty one, or say merge=True")
-        decision: Ids = "l-" if known == b"l-" or (known is None and (used or any(counts))) else "kept"
-        as_new = new_ids(decision)
-
-        async def new_ids_of(ids: list[str]) -> list[str | None]:
-            """Return the ids that jobs would get; None for those that could not move."""
-            wanted = [[name for name in as_new(id) if name] for id in ids]
-            commands = [["EXISTS", target.to_key(name)] for names in wanted for name in names]
-            there = iter(await reply(target.core.commands(commands)) if commands else [])
-            free = [[name for name in names if not next(there)] for names in wanted]
-            return [names[0] if names else None for names in free]
-
+        new_ids_of = _new_ids_of(target, await self._ids_to_be(target, counts, merge=options.merge))
         repeatables = await (await repeating(self, target, options.rules)).read()
         report.schedulers, times = len(repeatables), {one.next for one in repeatables}
         for name in ("wait", "paused", "delayed"):
@@ -294,3 +292,17 @@ class LegacyMigrating(LegacyBase):
             report.renamed += sum(new != id for id, new in moved)
         report.left += await survey.active()
         report.after = dict(report.before)
+
+
+def _new_ids_of(target: QueueCalls[Any], decision: Ids) -> NewIdsOf:
+    """Return what tells the ids that jobs would get in a queue."""
+    as_new = new_ids(decision)
+
+    async def new_ids_of(ids: list[str]) -> list[str | None]:
+        wanted = [[name for name in as_new(id) if name] for id in ids]
+        commands = [["EXISTS", target.to_key(name)] for names in wanted for name in names]
+        there = iter(await reply(target.core.commands(commands)) if commands else [])
+        free = [[name for name in names if not next(there)] for names in wanted]
+        return [names[0] if names else None for names in free]
+
+    return new_ids_of

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 #: About so many bytes are moved at a time.
 _BATCH_BYTES: Final = 4_000_000
 #: How long clients of Bull cannot remove a claimed job, ms.
-_LOCK: Final = 30_000
+CLAIM_LOCK: Final = 30_000
 #: How long a tombstone is kept, ms: a mover that was suspended for so long, and goes on, adds its last batch again.
 _TOMBSTONE: Final = 24 * 3_600_000
 _NO_LOG: Final = "its log was not moved: the key is no list"
@@ -117,7 +117,7 @@ class ClaimingMover:
         """Take jobs through all three steps; each may have been done before."""
         self._open = claims
         taking = self._legacy.legacy_calls(
-            "claim_job", [[claim.place, claim.id, claim.token, _LOCK] for claim in claims]
+            "claim_job", [[claim.place, claim.id, claim.token, CLAIM_LOCK] for claim in claims]
         )
         # Sent before the answers to the claims are awaited.
         logs = await read_keys(self._legacy, [["LRANGE", f"{self._base}:{claim.id}:logs", 0, -1] for claim in claims])
@@ -210,6 +210,11 @@ class ClaimingMover:
             if len(old) < 1000:
                 return
             at += len(old) - len(ours)
+
+
+def new_claim() -> str:
+    """Return the token of a claim of its own; the next run finishes it if this program is killed."""
+    return f"{now_ms():x}-1-{uuid4().hex[:12]}"
 
 
 def _read_claim(entry: tuple[str, bytes]) -> _Claim:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from bullrush.extending import reply
-from bullrush.legacy.migrating.moved import Moved, Mover
+from bullrush.legacy.migrating.moved import TAKEN, Moved, Mover
 from bullrush.legacy.migrating.schedulers import PENDING
 from bullrush.legacy.report import MigrationReport, OnProgress, Progress, Remark
 
@@ -25,7 +25,7 @@ STATE_OF: Final = {
     "failed": "failed",
 }
 _REASONS: Final = {
-    "taken": "the other queue has a job with this id: remove one of them, and run again",
+    "taken": TAKEN,
     "locked": "a worker of Bull runs it: run again when it has finished",
     "changed": "it changes again and again: run again",
 }

@@ -12,6 +12,11 @@ from bullrush.legacy.wrong_types import WrongType
 #: So many jobs are moved in one pipeline.
 BATCH: Final = 100
 
+#: Why a job stays whose id another job has, and what to do.
+TAKEN: Final = (
+    "the other queue has a job with this id: remove one of them, by Queue.remove there or by LegacyQueue.remove here"
+)
+
 #: Whether jobs keep their ids, or numeric ids get the prefix ``l-``: the target counts with numbers itself.
 Ids: TypeAlias = Literal["kept", "l-"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from bullrush.extending import now_ms, read_number, reply
 from bullrush.legacy.convert import Rules
-from bullrush.legacy.migrating.schedulers import as_scheduler, owner
+from bullrush.legacy.migrating.schedulers import as_scheduler, owner, scheduler_id
 from bullrush.legacy.repeatable import Repeatable, read_repeatable
 from bullrush.legacy.wrong_types import WrongType, read_keys
 
@@ -59,11 +59,7 @@ class Repeating:
         Returns:
             The repeatable and what is special about it; None if the job is of no repeatable, or is not there any more.
         """
-        commands = [["HMGET", f"{self._source}:{id}", *_FIELDS]]
-        [values] = await read_keys(self._core, commands)
-        if isinstance(values, WrongType):
-            return None
-        raw = {field: value for field, value in zip(_FIELDS, values, strict=True) if value is not None}
+        raw = await self._read_job(id)
         repeatable = owner(id, raw, self._known)
         if repeatable is None:
             self._known = await self.read()
@@ -73,6 +69,40 @@ class Repeating:
         self._known.remove(repeatable)
         notes = await self._move(repeatable, place, id, raw)
         return None if notes is None else (repeatable, notes)
+
+    async def scheduled(self) -> list[Repeatable]:
+        """Return the repeatables that the other queue has as job schedulers: somebody has added them again here."""
+        known = await self.read()
+        key = ":".join((*self._other, "repeat"))
+        commands = [["ZSCORE", key, scheduler_id(one)] for one in known]
+        scores = await reply((self._target or self._core).commands(commands)) if commands else []
+        return [one for one, score in zip(known, scores, strict=True) if score is not None]
+
+    async def absorb(self, scheduled: Sequence[Repeatable], place: str, id: str) -> Repeatable | None:
+        """Remove a repeatable that the other queue has as a job scheduler, with its pending job; that gets its options.
+
+        Args:
+            scheduled: what `scheduled` has returned.
+            place: the list or set that has the job.
+            id: the id of the job.
+
+        Returns:
+            The repeatable whose job this is; None if it is of none of these.
+        """
+        if not any(id.endswith(f":{one.next}") for one in scheduled):
+            return None
+        raw = await self._read_job(id)
+        repeatable = owner(id, raw, scheduled)
+        if repeatable is not None:
+            await self._move(repeatable, place, id, raw)
+        return repeatable
+
+    async def _read_job(self, id: str) -> dict[str, bytes]:
+        """Return those fields of a job that a scheduler needs; none if its key is no hash."""
+        [values] = await read_keys(self._core, [["HMGET", f"{self._source}:{id}", *_FIELDS]])
+        if isinstance(values, WrongType):
+            return {}
+        return {field: value for field, value in zip(_FIELDS, values, strict=True) if value is not None}
 
     async def move_rest(self, active: Sequence[str]) -> tuple[list[tuple[Repeatable, tuple[str, ...]]], dict[str, str]]:
         """Move repeatables that have no pending job: somebody has removed it.

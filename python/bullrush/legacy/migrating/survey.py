@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from bullrush.extending import now_ms, read_number, reply
 from bullrush.legacy.convert import DROPPED, FIELDS, Rules, convert
-from bullrush.legacy.migrating.moved import BATCH
+from bullrush.legacy.migrating.moved import BATCH, TAKEN
 from bullrush.legacy.migrating.schedulers import PENDING
 from bullrush.legacy.report import Remark
 from bullrush.legacy.wrong_types import WrongType, read_keys
 
 if TYPE_CHECKING:
     from bullrush.extending import CoreQueue
+
+#: Returns the ids that jobs would get; None for those that could not move.
+NewIdsOf: TypeAlias = Callable[[list[str]], Awaitable[list[str | None]]]
 
 _FIELDS: Final = (*FIELDS, *DROPPED)
 _LOCKED: Final = "a worker of Bull runs it: run again when it has finished"
@@ -51,11 +54,21 @@ class Survey:
         [ids] = await self._read([["HKEYS", f"{self._source}:ext:claim"]])
         return [Remark(id.decode(errors="replace"), "ext:claim", _CLAIMED) for id in ids]
 
-    async def reasons(self, ids: Sequence[bytes], usual: str) -> list[str]:
-        """Return why waiting or delayed jobs are left: the usual reason, or that there is no job."""
+    async def reasons(self, ids: Sequence[bytes], usual: str, new_ids_of: NewIdsOf) -> list[str]:
+        """Return why waiting or delayed jobs are left: the usual reason, an id that is taken, or that there is no job.
+
+        Args:
+            ids: the ids of the jobs.
+            usual: the usual reason.
+            new_ids_of: see `remarks`.
+        """
         base = f"{self._source}:".encode()
         types = await self._read([["TYPE", base + id] for id in ids])
-        return [usual if type in (b"hash", b"none") else str(WrongType(type.decode())) for type in types]
+        new_ids = await new_ids_of([id.decode(errors="replace") for id in ids])
+        return [
+            str(WrongType(type.decode())) if type not in (b"hash", b"none") else TAKEN if new_id is None else usual
+            for type, new_id in zip(types, new_ids, strict=True)
+        ]
 
     async def keys(self) -> list[Remark]:
         """Return keys that are not moved."""
@@ -101,7 +114,7 @@ class Survey:
         self,
         place: str,
         rules: Rules,
-        new_ids_of: Callable[[list[str]], Awaitable[list[str | None]]],
+        new_ids_of: NewIdsOf,
         repeated: Collection[int],
     ) -> tuple[int, int, list[Remark], list[Remark]]:
         """Look at the jobs of a list, or at the delayed ones, as a migration would.
@@ -129,7 +142,7 @@ class Survey:
                     left.append(Remark(id, place, str(values)))
                     continue
                 if new_id is None:
-                    left.append(Remark(id, place, "the other queue has a job with this id"))
+                    left.append(Remark(id, place, TAKEN))
                     continue
                 count += 1
                 renamed += new_id != id

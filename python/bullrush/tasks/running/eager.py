@@ -20,15 +20,11 @@ from bullrush.extending import (
     operation,
 )
 from bullrush.tasks.new_task import NewTask
+from bullrush.tasks.producer import SignatureOf, without_redis
 from bullrush.tasks.running.handler import LoopHandler
 from bullrush.tasks.task_job import AsyncTaskJob, TaskJob
 
 R = TypeVar("R")
-
-_NO_REDIS: Final = (
-    "An eager task runs without Redis, and this call needs one: in this test use the fixture bullrush_url, enqueue the "
-    "task with eager=False, and run it with bullrush.testing.work()"
-)
 
 _numbers: Final = itertools.count(1)
 
@@ -36,10 +32,10 @@ _numbers: Final = itertools.count(1)
 class EagerSource(NoRedis):
     """What eager jobs came from."""
 
-    def __init__(self, new: NewTask[Any], decode_result: Callable[[str, JSON], object]) -> None:
-        """Take the task, and what decodes its result."""
-        super().__init__(new.queue_name, new.prefix, _NO_REDIS)
-        self.decode_result = decode_result
+    def __init__(self, new: NewTask[Any], signature_of: SignatureOf) -> None:
+        """Take the task, and what knows the signatures of tasks."""
+        super().__init__(new.queue_name, new.prefix, without_redis("this call"))
+        self.signature_of = signature_of
 
 
 class _Eager(KeptCalls):
@@ -102,16 +98,14 @@ class AsyncEagerJob(_Eager, AsyncTaskJob[R]):
     __slots__ = ("_children", "logged")
 
 
-async def run_now(
-    new: NewTask[Any], handler: Callable[[Any], Any], decode_result: Callable[[str, JSON], object]
-) -> EagerJob[Any]:
+async def run_now(new: NewTask[Any], handler: Callable[[Any], Any], signature_of: SignatureOf) -> EagerJob[Any]:
     """Run a task and return its job. An exception of the task is raised here. It is an operation.
 
     Arguments and result become JSON and come back, as they would through Redis.
     """
     record = kept_record(new.name, new.data, new.opts, f"eager-{next(_numbers)}")
     kind: Any = AsyncEagerJob if isinstance(handler, LoopHandler) else EagerJob
-    job: Any = kind(record, EagerSource(new, decode_result))
+    job: Any = kind(record, EagerSource(new, signature_of))
     job._keep([])
     token = RUNNING.set(job)
     try:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import time
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from bullrush._core import WORKER_LOOPS, CoreQueue
-from bullrush.base.operation import sleep
+from bullrush.base.operation import reply, sleep
 from bullrush.errors import BullrushError, RedisServerError
 from bullrush.queue import Queue
 from bullrush.queue.due import DueWork, due_work
@@ -25,9 +22,6 @@ if TYPE_CHECKING:
 _TIMEOUT_MS: Final = 1_000
 #: What is due where Redis answers, and the user may not ask.
 _REFUSED: Final = DueWork(False, False, False, 0, 0, None, None, None)
-#: The longest lag of an event loop that is measured, in seconds.
-_LONGEST_LAG: Final = 1.0
-_POLL: Final = 0.002
 
 
 @dataclass(frozen=True)
@@ -47,11 +41,11 @@ class WorkerHealth:
         last_wait_age: how long ago the wait for new jobs began or ended; None if the worker has not waited.
         last_renewal_age: the same of the renewal of locks.
         missing_rights: what the user of the URL may not do, as the words of an ACL rule, such as ``+hset``.
-        refusal: the code with which Redis refuses to give jobs or to take outcomes, such as ``OOM``; None while it does
-            not.
+        refusal: the code with which Redis refuses to give jobs, to take outcomes or to write anything now, such as
+            ``OOM``; None while it does not.
         revived: how often the worker connected anew since a wait, a fetch or a renewal did not end in its time.
         oldest_due_age: for how long the oldest job of the queue that is due has waited; None if none is due.
-        loop_lag: how late the worker's event loop runs a callback, at most 1,000; None without a loop.
+        loop_lag: how late the worker's event loop runs a callback, as of the last half second; None without a loop.
         problems: what is wrong; empty if all is well.
     """
 
@@ -99,6 +93,8 @@ class Monitor:
         deaf = work is not None and any(stats.get(f"deaf_in_{loop}") for loop in WORKER_LOOPS)
         missing = tuple(run.core.missing_rights()) if run else ()
         refusal = run.core.refusal() if run else None
+        if run is not None and work is not None and refusal is None:
+            refusal = await self._refused_writes()
         unauthorized = bool(missing) or work is _REFUSED or refusal == "NOPERM"
         found = {
             "stopped": run is None or run.closing,
@@ -125,7 +121,7 @@ class Monitor:
             refusal=refusal,
             revived=sum(stats.get(f"revived_by_{loop}", 0) for loop in WORKER_LOOPS),
             oldest_due_age=None if work is None else work.oldest_age,
-            loop_lag=await _loop_lag(run),
+            loop_lag=_loop_lag(run),
             problems=tuple(problems),
         )
 
@@ -154,6 +150,16 @@ class Monitor:
         # Of several queues the one whose job has waited longest, of those whose jobs may start.
         return max(works, key=lambda work: (not work.paused and not work.limited, work.oldest_age or 0))
 
+    async def _refused_writes(self) -> str | None:
+        """Return the code with which Redis refuses writes now: outcomes may still pass, and calls in handlers fail."""
+        try:
+            await reply(next(iter(self._monitors.values())).attempt_write())
+        except RedisServerError as error:
+            return None if error.code == "NOPERM" else error.code  # rights are looked at before
+        except BullrushError:
+            pass
+        return None
+
     def _seems_stuck(self, work: DueWork | None, longest: int) -> bool:
         run = self._worker._current
         if work is None or run is None or run.closing or self._worker._paused:
@@ -171,20 +177,13 @@ def _age(ms: int) -> int | None:
     return None if ms < 0 else ms
 
 
-async def _loop_lag(run: WorkerRun | None) -> int | None:
-    """Return how late the loop of a run calls a function, in ms; awaited inside an operation."""
-    loop: asyncio.AbstractEventLoop | None = getattr(run and run.runner, "loop", None)
-    if loop is None:
-        return None
-    called: list[float] = []
-    began = time.monotonic()
-    with contextlib.suppress(RuntimeError):  # the loop is closed
-        loop.call_soon_threadsafe(lambda: called.append(time.monotonic()))
-    while not called and time.monotonic() - began < _LONGEST_LAG:
-        await sleep(_POLL)
-    return round((min(called, default=began + _LONGEST_LAG) - began) * 1000)
+def _loop_lag(run: WorkerRun | None) -> int | None:
+    """Return how late the loop of a run calls a function, in ms."""
+    lag = run.loop_watch.lag if run and run.loop_watch else None
+    return None if lag is None else round(lag * 1000)
 
 
 def monitored_queue(worker: WorkerBase[Any], name: str, timeout: int) -> Queue:
     """Return a queue of a worker as an object that writes no settings and waits at most ``timeout`` ms."""
-    return Queue(name, url=worker._url, prefix=worker.prefix, timeout=timeout, skip_metas_update=True)
+    url, prefix, allow_legacy = worker._url, worker.prefix, worker._settings.allow_legacy
+    return Queue(name, url=url, prefix=prefix, timeout=timeout, skip_metas_update=True, allow_legacy=allow_legacy)

@@ -66,6 +66,10 @@ def worker_page(
     }
     for name, (value, text) in gauges.items():
         lines += [*_titles(name, text, "gauge"), f"{name}{{{given}}} {value}"]
+    lag = "bullmq_worker_loop_lag_seconds"
+    lines += _titles(lag, "How late the event loop of this worker was at most within the last minute", "gauge")
+    if run and run.loop_watch and (longest := run.loop_watch.longest_lag) is not None:
+        lines.append(f"{lag}{{{given}}} {longest:g}")
     if problems is not None:
         name = "bullmq_worker_problem"
         lines += _titles(name, "Problems of this worker, as its health tells them", "gauge")

@@ -7,7 +7,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bullrush.base.cancellation import task_starter, was_cancelled
 from bullrush.worker.running.plain_calls import PlainCalls
@@ -102,6 +102,11 @@ class LoopRunner:
         """Return the jobs of all tasks, and of the threads of plain functions, without those that have an outcome."""
         on_loop = [record for records in list(self._tasks.values()) for record in records if not record.settled]
         return on_loop + ([] if self.plain is None else self.plain.unfinished())
+
+    def running_in(self, task: asyncio.Task[Any] | None) -> list[JobRecord]:
+        """Return the jobs that a task runs; if it is not one of the tasks for jobs, those of all."""
+        tasks = self._tasks.copy()
+        return [record for records in ([tasks[task]] if task in tasks else tasks.values()) for record in records]
 
     def join(self) -> None:
         """Wait for the threads of plain functions. `on_end` was called after the last task."""

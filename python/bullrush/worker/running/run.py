@@ -15,6 +15,8 @@ from bullrush._core import take_notes
 from bullrush.base.at_exit import close_at_exit, forget_at_exit
 from bullrush.base.listeners import Listeners
 from bullrush.worker.monitoring.scripts import ScriptTimes, script_times
+from bullrush.worker.running.loop_watch import LoopWatch
+from bullrush.worker.running.loops import LoopRunner
 from bullrush.worker.running.runner import Runner
 
 if TYPE_CHECKING:
@@ -62,6 +64,8 @@ class WorkerRun:
     ) -> None:
         self.core = core
         self.runner = runner
+        #: None if no handler runs on an event loop.
+        self.loop_watch = LoopWatch(runner) if isinstance(runner, LoopRunner) else None
         self._report = report
         self._on_closed = on_closed
         self._listeners = listeners
@@ -178,6 +182,8 @@ class WorkerRun:
 
     def _report_next(self) -> bool:
         """Report one event if there is one; False once there will be no more, or the time to close is over."""
+        if self.loop_watch is not None:
+            self.loop_watch.look()
         if self.overdue:
             self._log_undelivered()
             return False
