@@ -370,7 +370,8 @@ class _Connection:
             if self._proxy.swallows() or self.dead:
                 continue
             if self._proxy.resets(data):
-                return self.end(reset=True)
+                self.end(reset=True)
+                return
             trap = self._trap
             if trap is None:
                 data, late = await self._proxy.delivered(data) + late, b""
@@ -388,4 +389,4 @@ class _Connection:
                 await self._client[1].drain()
                 self.end()
                 trap.sprung.set()
-                return None
+                return

@@ -87,7 +87,7 @@ impl Engine {
             }
             Ok(None) => {
                 self.waiting.empty_after = Some(self.fetching.count);
-                self.waiting.in_vain = true;
+                self.waiting.in_vain |= self.waiting.for_all;
                 self.look_in_turn();
             }
             // A marker may have got lost, or the keys of a lane are refused: a fetch tells which.
@@ -157,6 +157,7 @@ impl Engine {
         let most = if self.state.options.has_lanes() { LONGEST_WAIT } else { Duration::MAX };
         let mut timeout = jittered(self.state.options.drain_delay.min(most));
         let (most, part_ends) = self.waiting.order.part(lanes.len(), now);
+        self.waiting.for_all = most == lanes.len();
         if most < lanes.len() {
             // At its global concurrency a queue sets a marker for each place that is left to others: who waits for it
             // only now and then gets none of them.

@@ -25,7 +25,9 @@ pub struct Waiting {
     pub woken: bool,
     /// How many jobs had been fetched when a wait for markers ended without one.
     pub empty_after: Option<u64>,
-    /// A wait has ended without a marker since all lanes were looked at.
+    /// The wait is for the markers of all lanes.
+    pub for_all: bool,
+    /// Such a wait has ended without a marker since all lanes were looked at.
     pub in_vain: bool,
 }
 
@@ -39,6 +41,7 @@ impl Waiting {
             polled: Instant::now(),
             woken: false,
             empty_after: None,
+            for_all: true,
             in_vain: false,
         }
     }
