@@ -21,10 +21,19 @@ pub(super) enum Fault {
     Ask(Error, Redirect),
 }
 
-/// Splits a reply into a value or a fault.
+/// Splits a reply into a value or a fault. A value has the form of RESP2, whatever the connection speaks.
 pub(super) fn inspect(reply: Value) -> Result<Value, Fault> {
+    let has_score = |item: &Value| matches!(item, Value::Array(pair) if matches!(pair[..], [_, Value::Double(_)]));
     match reply {
         Value::ServerError(error) => Err(classify(&error)),
+        Value::VerbatimString { text, .. } => Ok(Value::BulkString(text.into_bytes())),
+        Value::Array(items) if items.first().is_some_and(has_score) => {
+            let flat = items.into_iter().flat_map(|item| match item {
+                Value::Array(pair) => pair,
+                other => vec![other],
+            });
+            Ok(Value::Array(flat.collect()))
+        }
         value => Ok(value),
     }
 }

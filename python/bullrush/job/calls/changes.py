@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from bullrush.base.operation import operation, reply
-from bullrush.errors import BullrushError, InvalidOptionError, JobLockMismatchError, JobStateError
+from bullrush.errors import InvalidOptionError, JobLockMismatchError
 from bullrush.job.failure import CANCELLED
 from bullrush.job.fields import JobFields
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.values.encoding import JSON, encode
-
-if TYPE_CHECKING:
-    from bullrush._core import Pending
 
 #: How many rows a log keeps unless the job's options say otherwise.
 DEFAULT_KEPT_LOGS: Final = 100
@@ -105,7 +101,7 @@ class JobChanges(JobFields):
             JobStateError: it is not delayed.
         """
         until = checks.milliseconds("delay", delay)
-        await self._only_in("delayed", self._source.core.change_delay(self.id, until))
+        await reply(self._source.core.change_delay(self.id, until))
         self._change(delay=b"%d" % until)
 
     @operation
@@ -130,7 +126,7 @@ class JobChanges(JobFields):
         Raises:
             JobStateError: the job is not delayed.
         """
-        await self._only_in("delayed", self._source.core.promote(self.id))
+        await reply(self._source.core.promote(self.id))
         self._change(delay=b"0")
 
     @operation
@@ -170,25 +166,12 @@ class JobChanges(JobFields):
         if state not in {"failed", "completed"}:
             raise InvalidOptionError(f"state must be 'failed' or 'completed', not {state!r}")
         lifo = bool(self.opts.get("lifo"))
-        core = self._source.core
-        await self._only_in(state, core.retry(self.id, state, lifo, reset_attempts_made, reset_attempts_started))
+        await reply(self._source.core.retry(self.id, state, lifo, reset_attempts_made, reset_attempts_started))
         self._change(finishedOn=None, processedOn=None, failedReason=None, returnvalue=None)
         if reset_attempts_made:
             self._change(atm=None, attemptsMade=None)
         if reset_attempts_started:
             self._change(ats=None)
-
-    async def _only_in(self, state: str, pending: Pending[object]) -> None:
-        """Await a call that needs the job in a state; its error says which state the job has."""
-        try:
-            await reply(pending)
-        except JobStateError as refusal:
-            known = refusal
-            # The call was refused, whether Redis tells more or not.
-            with contextlib.suppress(BullrushError):
-                found = await reply(self._source.core.get_state(self.id))
-                known = JobStateError(f"Job {self.id} was not {state}: it is {found}")
-            raise known from None
 
     @operation
     async def cancel(self, reason: str | None = None) -> bool:
