@@ -6,12 +6,13 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import ClassVar, Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from bullrush.doctor.checks import keys, machine, owners, rights, schedulers, server, workers
 from bullrush.doctor.concurrently import groups, together
 from bullrush.doctor.deep import read_jobs
 from bullrush.doctor.finding import Finding, NotCheckedError, Report, counted
+from bullrush.doctor.moved import MovedScan
 from bullrush.doctor.nodes import Nodes
 from bullrush.doctor.reading import ANY_QUEUE, QueueUnderTest, Server, texts
 from bullrush.doctor.repairs import repair
@@ -60,15 +61,6 @@ _QUEUE: Final[Sequence[_QueueCheck]] = (
 _SECOND_LOOK: Final = 0.25
 #: Seconds for the search of the queues, and for all of it without ``deep``: a probe must not wait.
 _SEARCH: Final = 3.0
-
-
-class _MovedScan(QueueScan):
-    """Finds queues of Bull that have moved: they have not the key by which queues are found."""
-
-    _ends: ClassVar[tuple[str, ...]] = (":ext:moved",)
-    _match: ClassVar[str | None] = "*:ext:moved"
-
-
 _WHOLE: Final = 4.0
 #: Keys per call of the search: it takes the server about half a millisecond.
 _KEYS: Final = 500
@@ -221,7 +213,7 @@ class Doctor:
         """Return the names of the queues, as far as there is time."""
         servers = [server.queue.core for server in self._nodes.servers]
         scan = QueueScan(self._url, self._prefix, self._timeout, size=_KEYS, servers=servers, broken=True)
-        moved = _MovedScan(self._url, self._prefix, self._timeout, size=_KEYS, servers=servers)
+        moved = MovedScan(self._url, self._prefix, self._timeout, size=_KEYS, servers=servers)
         names: list[str] = []
         # With `deep` all queues are wanted, however long that takes.
         end = self._end if self._end == float("inf") else time.monotonic() + _SEARCH

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from bullrush.errors import LegacyQueueError, RedisServerError
-from bullrush.extending import QueueScan
+from bullrush.extending import QueueScan, reply
 from bullrush.legacy.flavor import LegacyBase
 from bullrush.legacy.migrating.signpost import read_signpost
 from bullrush.legacy.queue import LegacyQueue
 from bullrush.legacy.reading import STATES, count_states
+
+if TYPE_CHECKING:
+    from bullrush.extending import CoreQueue
+
+#: Characters that mean something in a pattern of Redis.
+_SPECIAL: Final = re.compile(r"[\\*?\[\]]")
 
 
 class LegacyStatus(NamedTuple):
@@ -31,7 +38,12 @@ class _LegacyScan(QueueScan):
     """A walk through the keys of a server that finds queues which may be Bull's, and those with a signpost."""
 
     _ends: ClassVar[tuple[str, ...]] = (":id", ":ext:moved")
-    _match: ClassVar[str | None] = "*[ie]d"
+
+    async def _keys(self, server: CoreQueue, cursor: int) -> tuple[int, list[bytes]]:
+        pattern = _SPECIAL.sub(lambda found: f"\\{found[0]}", self._start) + "*[ie]d"
+        command: list[int | str | bytes] = ["SCAN", cursor, "MATCH", pattern, "COUNT", self._size]
+        [[after, keys]] = await reply(server.commands([command], checked=self._checked))
+        return int(after), keys
 
 
 async def find_legacy(url: str, prefix: str, timeout: int | None, known: Collection[str]) -> list[LegacyStatus]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import ClassVar, Final, NamedTuple
@@ -18,8 +17,6 @@ from bullrush.values.encoding import encode
 from bullrush.values.naming import check_prefix, check_queue_name, check_unicode
 
 _PAGE: Final = 1_000
-#: Characters that mean something in a pattern of Redis.
-_SPECIAL: Final = re.compile(r"[\\*?\[\]]")
 DEFAULT_TIMEOUT: Final = 10_000
 #: No queue: the handle only carries commands. On a cluster a queue needs a hash tag.
 _ANY_QUEUE: Final = "{any}"
@@ -82,13 +79,11 @@ class QueueScan:
 
     ``size``: how many keys are read per round trip. ``servers``: where; by default on the servers that the URL leads
     to. They are not checked then.
-    ``_ends``: how the keys end by which a queue is found. ``_match``: the end as a pattern of SCAN, if that is not the
-    key of every queue of BullMQ.
+    ``_ends``: how the keys end by which a queue is found.
     ``broken``: also find queues whose key has another type than a hash, and cannot be used.
     """
 
     _ends: ClassVar[tuple[str, ...]] = (":meta",)
-    _match: ClassVar[str | None] = None
 
     def __init__(
         self,
@@ -131,12 +126,7 @@ class QueueScan:
 
     async def _keys(self, server: CoreQueue, cursor: int) -> tuple[int, list[bytes]]:
         """Return keys of queues, and where to go on, 0 at the end."""
-        if self._match is None:
-            return await reply(server.scan_queues(cursor, self._size, kind=self._kind, checked=self._checked))
-        pattern = _SPECIAL.sub(lambda found: f"\\{found[0]}", self._start) + self._match
-        command: list[int | str | bytes] = ["SCAN", cursor, "MATCH", pattern, "COUNT", self._size]
-        [[after, keys]] = await reply(server.commands([command], checked=self._checked))
-        return int(after), keys
+        return await reply(server.scan_queues(cursor, self._size, kind=self._kind, checked=self._checked))
 
     async def _find_servers(self) -> list[CoreQueue]:
         """Return a handle on each server that may have such queues."""

@@ -96,9 +96,9 @@ impl Engine {
     }
 
     /// See whether queues that had no jobs have some now. A worker that is never idle waits for no marker, and the jobs
-    /// of one queue must not hide those of the others. After a wait in vain markers do not count: nothing may depend on
-    /// them, and one may be missing, as when a program of BullMQ ends a job by hand that had the last place of its
-    /// queue.
+    /// of one queue must not hide those of the others. After a wait in vain, and every other second while other queues
+    /// have jobs, markers do not count: nothing may depend on them, and one may be missing, as when a program of BullMQ
+    /// ends a job by hand that had the last place of its queue.
     pub(super) async fn poll_markers(&mut self) {
         // Without a job since the last wait, which looked at the markers, the worker is idle and waits again.
         let is_idle = self.waiting.empty_after == Some(self.fetching.count);
@@ -106,13 +106,17 @@ impl Engine {
             return;
         }
         let in_vain = std::mem::take(&mut self.waiting.in_vain);
-        if !in_vain && (is_idle || self.waiting.polled.elapsed() < self.poll_pause()) {
+        let everywhere = in_vain || self.waiting.looked_everywhere.elapsed() >= LONGEST_WAIT;
+        if !everywhere && (is_idle || self.waiting.polled.elapsed() < self.poll_pause()) {
             return;
         }
         self.waiting.polled = Instant::now();
+        if everywhere {
+            self.waiting.looked_everywhere = self.waiting.polled;
+        }
         let idle = self.lanes.states.iter().filter(|state| state.hint.is_idle() && state.is_open());
         let idle: Vec<_> = idle.map(|state| state.lane.clone()).collect();
-        let Ok(with_jobs) = self.fetching.fetcher.with_jobs(idle, !in_vain).await else { return };
+        let Ok(with_jobs) = self.fetching.fetcher.with_jobs(idle, !everywhere).await else { return };
         for lane in with_jobs {
             self.lanes.states[lane.position].hint.look_again();
         }

@@ -29,6 +29,8 @@ pub struct Waiting {
     pub for_all: bool,
     /// Such a wait has ended without a marker since all lanes were looked at.
     pub in_vain: bool,
+    /// When the jobs of all lanes were looked at, whatever their markers say.
+    pub looked_everywhere: Instant,
 }
 
 impl Waiting {
@@ -43,6 +45,7 @@ impl Waiting {
             empty_after: None,
             for_all: true,
             in_vain: false,
+            looked_everywhere: Instant::now(),
         }
     }
 }

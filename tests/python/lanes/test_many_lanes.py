@@ -91,3 +91,26 @@ def test_a_place_that_becomes_free_without_a_marker_is_used_after_the_next_wait(
         wait_until(lambda: done)
         waits = commands().count("BZPOPMIN")
     assert waits <= 5, "not after as many waits as there are queues"
+
+
+def test_such_a_place_is_used_also_while_other_queues_keep_the_worker_awake(
+    queues: Any, serve: Any, redis: Redis
+) -> None:
+    capped, other = queues(2)
+    capped.set_global_concurrency(1)
+    capped.add_bulk([{"name": "n"}] * 2)
+    key = f"bull:{capped.name}"
+    redis.lmove(f"{key}:wait", f"{key}:active", "RIGHT", "LEFT")
+    done: list[str] = []
+    serve(lambda job: done.append(job.queue_name), [capped, other], concurrency=5, skip_stalled_check=True)
+    wait_until(lambda: waiting_workers(capped.name, redis) == 1)
+    wait_until(lambda: not redis.exists(f"{key}:marker"))
+    redis.lpop(f"{key}:active")
+    for _ in range(100):
+        before = len(done)
+        other.add("n")
+        wait_until(lambda: len(done) > before)  # noqa: B023
+        if capped.name in done:
+            break
+        time.sleep(0.1)
+    assert capped.name in done, "within ten seconds"

@@ -65,7 +65,7 @@ class WorkerRun:
         self.core = core
         self.runner = runner
         #: None if no handler runs on an event loop.
-        self.loop_watch = LoopWatch(runner) if isinstance(runner, LoopRunner) else None
+        self.loop_watch: LoopWatch | None = LoopWatch(runner) if isinstance(runner, LoopRunner) else None
         self._report = report
         self._on_closed = on_closed
         self._listeners = listeners
