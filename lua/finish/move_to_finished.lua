@@ -29,7 +29,8 @@
 ---         of a job that was parked while the owner of its deduplication key ran; those of the fetch; drained
 ---
 --- A job enters its finished set, and its outcome the queue for results, before it leaves active. If the call stops in
---- between, both are taken back and its events are deleted. Just before it leaves active, its id is listed in the worker's run. The locks go last.
+--- between, both are taken back and its events are deleted. Just before it leaves active, its id is listed in the
+--- worker's run. The locks go last.
 --- So after any refused command, the same call made again completes the work: an active job with `finishedOn` has its
 --- attempt counted already; a locked job without a hash that is not to be kept was removed.
 local call = redis.call

@@ -32,7 +32,8 @@ impl Engine {
         if can_fetch {
             self.take_markers().await;
         }
-        let no_use = self.lanes.states.iter_mut().filter(|state| !(can_fetch && state.may_grow()));
+        let no_use = |state: &&mut LaneState| state.hint.has_popped() && !(can_fetch && state.may_grow());
+        let no_use = self.lanes.states.iter_mut().filter(no_use);
         let markers = no_use.filter_map(|state| Some((state.lane.clone(), state.hint.take_popped()?))).collect();
         self.fetching.fetcher.put_back(markers).await;
     }
@@ -87,7 +88,9 @@ impl Engine {
             }
             Ok(None) => {
                 self.waiting.empty_after = Some(self.fetching.count);
-                self.waiting.in_vain |= self.waiting.for_all;
+                if self.waiting.for_all {
+                    self.waiting.looked_everywhere = None;
+                }
                 self.look_in_turn();
             }
             // A marker may have got lost, or the keys of a lane are refused: a fetch tells which.
@@ -105,14 +108,13 @@ impl Engine {
         if !self.has_several_lanes() || self.waiting.waiter.is_waiting() {
             return;
         }
-        let in_vain = std::mem::take(&mut self.waiting.in_vain);
-        let everywhere = in_vain || self.waiting.looked_everywhere.elapsed() >= LONGEST_WAIT;
+        let everywhere = self.waiting.looked_everywhere.is_none_or(|at| at.elapsed() >= LONGEST_WAIT);
         if !everywhere && (is_idle || self.waiting.polled.elapsed() < self.poll_pause()) {
             return;
         }
         self.waiting.polled = Instant::now();
         if everywhere {
-            self.waiting.looked_everywhere = self.waiting.polled;
+            self.waiting.looked_everywhere = Some(self.waiting.polled);
         }
         let idle = self.lanes.states.iter().filter(|state| state.hint.is_idle() && state.is_open());
         let idle: Vec<_> = idle.map(|state| state.lane.clone()).collect();

@@ -27,10 +27,9 @@ pub struct Waiting {
     pub empty_after: Option<u64>,
     /// The wait is for the markers of all lanes.
     pub for_all: bool,
-    /// Such a wait has ended without a marker since all lanes were looked at.
-    pub in_vain: bool,
-    /// When the jobs of all lanes were looked at, whatever their markers say.
-    pub looked_everywhere: Instant,
+    /// When the jobs of all lanes were looked at, whatever their markers say; `None`: now is the time, since a wait for
+    /// all has ended without a marker.
+    pub looked_everywhere: Option<Instant>,
 }
 
 impl Waiting {
@@ -44,8 +43,7 @@ impl Waiting {
             woken: false,
             empty_after: None,
             for_all: true,
-            in_vain: false,
-            looked_everywhere: Instant::now(),
+            looked_everywhere: Some(Instant::now()),
         }
     }
 }
