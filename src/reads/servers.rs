@@ -63,8 +63,8 @@ pub async fn masters(link: &Link) -> Result<Vec<Master>> {
     Ok(masters.into_iter().collect())
 }
 
-/// Scans about `count` keys that begin and end with these texts. Returns where to go on, 0 at the end, and the keys;
-/// one may come twice.
+/// Scans about `count` keys that begin with this text and end as this pattern says. Returns where to go on, 0 at the
+/// end, and the keys; one may come twice.
 ///
 /// # Errors
 /// What [`Link::call`] returns.

@@ -150,9 +150,9 @@ class CoreQueue:
     def masters(self, *, checked: bool = True) -> Pending[list[tuple[str, list[tuple[int, int]]]]]:
         """Return the masters of a cluster, with the first and the last slot of each of their parts."""
     def scan_queues(
-        self, cursor: int, count: int, *, kind: str | None = None, checked: bool = True
+        self, cursor: int, count: int, end: str, *, kind: str | None = None, checked: bool = True
     ) -> Pending[tuple[int, list[bytes]]]:
-        """Return the keys ``<prefix>:*:meta`` among about ``count`` keys, and where to go on, 0 at the end."""
+        """Return the keys ``<prefix>:*<end>`` among about ``count`` keys, and where to go on, 0 at the end."""
     # Writes without a script.
     def cancel_job(self, id: str, reason: str) -> Pending[bool]: ...
     def deduplication_owner(self, deduplication_id: str) -> Pending[str | None]: ...

@@ -12,7 +12,6 @@ from bullrush.doctor.checks import keys, machine, owners, rights, schedulers, se
 from bullrush.doctor.concurrently import groups, together
 from bullrush.doctor.deep import read_jobs
 from bullrush.doctor.finding import Finding, NotCheckedError, Report, counted
-from bullrush.doctor.moved import MovedScan
 from bullrush.doctor.nodes import Nodes
 from bullrush.doctor.reading import ANY_QUEUE, QueueUnderTest, Server, texts
 from bullrush.doctor.repairs import repair
@@ -64,6 +63,8 @@ _SEARCH: Final = 3.0
 _WHOLE: Final = 4.0
 #: Keys per call of the search: it takes the server about half a millisecond.
 _KEYS: Final = 500
+#: How keys end that queues have, and queues of Bull that have moved.
+_ENDS: Final = (":meta", ":ext:moved")
 
 
 class Doctor:
@@ -212,18 +213,17 @@ class Doctor:
     async def _find(self) -> list[str]:
         """Return the names of the queues, as far as there is time."""
         servers = [server.queue.core for server in self._nodes.servers]
-        scan = QueueScan(self._url, self._prefix, self._timeout, size=_KEYS, servers=servers, broken=True)
-        moved = MovedScan(self._url, self._prefix, self._timeout, size=_KEYS, servers=servers)
+        scan = QueueScan(self._url, self._prefix, self._timeout, size=_KEYS, servers=servers, ends=_ENDS, kind=None)
         names: list[str] = []
         # With `deep` all queues are wanted, however long that takes.
         end = self._end if self._end == float("inf") else time.monotonic() + _SEARCH
-        while not (scan.ended and moved.ended):
+        while not scan.ended:
             try:
-                names += await (scan if not scan.ended else moved).page()
+                names += await scan.page()
             except RedisServerError as error:
                 self._report.skipped.append(f"the queues were not found; name them with --queue: {error}")
                 break
-            if time.monotonic() > end and not (scan.ended and moved.ended):
+            if time.monotonic() > end and not scan.ended:
                 self._report.skipped.append("some queues: the search took too long; name them with --queue")
                 break
         if scan.ended and not names and not scan.strange:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from bullrush.errors import LegacyQueueError, RedisServerError
-from bullrush.extending import QueueScan, reply
+from bullrush.extending import QueueScan
 from bullrush.legacy.flavor import LegacyBase
 from bullrush.legacy.migrating.signpost import read_signpost
 from bullrush.legacy.queue import LegacyQueue
 from bullrush.legacy.reading import STATES, count_states
 
-if TYPE_CHECKING:
-    from bullrush.extending import CoreQueue
-
-#: Characters that mean something in a pattern of Redis.
-_SPECIAL: Final = re.compile(r"[\\*?\[\]]")
+#: How keys end that Bull's queues and moved queues have.
+_ENDS: Final = (":id", ":ext:moved")
 
 
 class LegacyStatus(NamedTuple):
@@ -34,18 +30,6 @@ class LegacyStatus(NamedTuple):
     counts: dict[str, int]
 
 
-class _LegacyScan(QueueScan):
-    """A walk through the keys of a server that finds queues which may be Bull's, and those with a signpost."""
-
-    _ends: ClassVar[tuple[str, ...]] = (":id", ":ext:moved")
-
-    async def _keys(self, server: CoreQueue, cursor: int) -> tuple[int, list[bytes]]:
-        pattern = _SPECIAL.sub(lambda found: f"\\{found[0]}", self._start) + "*[ie]d"
-        command: list[int | str | bytes] = ["SCAN", cursor, "MATCH", pattern, "COUNT", self._size]
-        [[after, keys]] = await reply(server.commands([command], checked=self._checked))
-        return int(after), keys
-
-
 async def find_legacy(url: str, prefix: str, timeout: int | None, known: Collection[str]) -> list[LegacyStatus]:
     """Return the queues of Bull and the queues that have moved. An operation.
 
@@ -55,7 +39,7 @@ async def find_legacy(url: str, prefix: str, timeout: int | None, known: Collect
         timeout: ms that a round trip may take.
         known: queues that are left out, such as those of BullMQ.
     """
-    scan = _LegacyScan(url, prefix, timeout)
+    scan = QueueScan(url, prefix, timeout, ends=_ENDS, kind=None)
     found = []
     while not scan.ended:
         for name in sorted(set(await scan.page()).difference(known)):

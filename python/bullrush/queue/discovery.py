@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import count
-from typing import ClassVar, Final, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from bullrush._core import CoreQueue, key_slot
@@ -79,11 +79,9 @@ class QueueScan:
 
     ``size``: how many keys are read per round trip. ``servers``: where; by default on the servers that the URL leads
     to. They are not checked then.
-    ``_ends``: how the keys end by which a queue is found.
-    ``broken``: also find queues whose key has another type than a hash, and cannot be used.
+    ``ends``: how the keys end by which a queue is found. ``kind``: the type of these keys; None = any, so that queues
+    are found, too, whose key is broken.
     """
-
-    _ends: ClassVar[tuple[str, ...]] = (":meta",)
 
     def __init__(
         self,
@@ -93,7 +91,8 @@ class QueueScan:
         *,
         size: int = _PAGE,
         servers: Sequence[CoreQueue] | None = None,
-        broken: bool = False,
+        ends: Sequence[str] = (":meta",),
+        kind: str | None = "hash",
     ) -> None:
         self._url = check_unicode("url", resolve(check_url("url", url)))
         self._prefix = check_prefix(prefix)
@@ -102,7 +101,8 @@ class QueueScan:
         self._checked = servers is None
         self._start = f"{prefix}:"
         self._size = size
-        self._kind = None if broken else "hash"
+        self._ends = tuple(ends)
+        self._kind = kind
         self._cursor = 0
         # SCAN may return a key twice.
         self._seen: set[str] = set()
@@ -115,7 +115,10 @@ class QueueScan:
         # A job scheduler or a job may have a key that ends like this; the names of queues have no colon.
         if self._servers is None:
             self._servers = await self._find_servers()
-        self._cursor, keys = await self._keys(self._servers[0], self._cursor)
+        scan = self._servers[0].scan_queues(
+            self._cursor, self._size, _common_end(self._ends), kind=self._kind, checked=self._checked
+        )
+        self._cursor, keys = await reply(scan)
         if self._cursor == 0:
             self._servers.pop(0)
         self.ended = not self._servers
@@ -123,10 +126,6 @@ class QueueScan:
         new = [name for name in names if name not in self._seen]
         self._seen.update(new)
         return new
-
-    async def _keys(self, server: CoreQueue, cursor: int) -> tuple[int, list[bytes]]:
-        """Return keys of queues, and where to go on, 0 at the end."""
-        return await reply(server.scan_queues(cursor, self._size, kind=self._kind, checked=self._checked))
 
     async def _find_servers(self) -> list[CoreQueue]:
         """Return a handle on each server that may have such queues."""
@@ -156,3 +155,10 @@ class QueueScan:
         except UnicodeDecodeError:
             self.strange.add(key)
             return None
+
+
+def _common_end(ends: Sequence[str]) -> str:
+    """Return a pattern that keys with one of these ends match, and few others."""
+    shortest = min(map(len, ends))
+    places = zip(*(end[-shortest:] for end in ends), strict=True)
+    return "".join(letters[0] if len(set(letters)) == 1 else f"[{''.join(letters)}]" for letters in places)

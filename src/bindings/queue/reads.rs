@@ -292,11 +292,11 @@ impl CoreQueue {
         self.read_checked(checked, |queue| async move { servers::masters(queue.link()).await })
     }
 
-    #[pyo3(signature = (cursor, count, *, kind=None, checked=true))]
-    fn scan_queues(&self, cursor: u64, count: u64, kind: Option<String>, checked: bool) -> Pending {
+    #[pyo3(signature = (cursor, count, end, *, kind=None, checked=true))]
+    fn scan_queues(&self, cursor: u64, count: u64, end: String, kind: Option<String>, checked: bool) -> Pending {
         let beginning = format!("{}:", self.keys.prefix());
         self.read_checked(checked, move |queue| async move {
-            servers::scan(queue.link(), &beginning, ":meta", cursor, count, kind.as_deref()).await
+            servers::scan(queue.link(), &beginning, &end, cursor, count, kind.as_deref()).await
         })
     }
 }
