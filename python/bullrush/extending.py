@@ -86,7 +86,7 @@ from bullrush.job.row_options import RowColumns, RowOptions, row_plan
 # Queues, their routes and their health.
 from bullrush.queue.adding import QueueAdding
 from bullrush.queue.discovery import Master, QueueScan, find_masters
-from bullrush.queue.due import DueWork
+from bullrush.inspection.due import DueWork
 from bullrush.queue.getters import QueueGetters
 from bullrush.queue.health import STUCK_AFTER
 from bullrush.queue.queue import QueueCalls

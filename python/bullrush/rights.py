@@ -77,7 +77,7 @@ ROLES: Final = (
             """
             evalsha exists get hexists hget hgetall hlen hmget hscan lindex llen lpos lrange ping pttl scan scard
             script|exists script|load sismember smembers srandmember sscan time type xlen xrange xread xrevrange
-            zcard zcount zrange zrangebyscore zrevrange zscan zscore
+            zcard zcount zrange zrangebyscore zrank zrevrange zscan zscore
             """
         ),
         _words(

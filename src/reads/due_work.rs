@@ -18,6 +18,14 @@ pub struct DueWork {
     pub limited: bool,
     /// Perhaps a rate limit lets no job start now: only the workers know it, and one has begun a period of it.
     pub limited_by_workers: bool,
+    /// The global concurrency: so many jobs may be active over all workers.
+    pub slots: Option<i64>,
+    /// The global rate limit: so many starts per so many ms.
+    pub rate: Option<(i64, i64)>,
+    /// For how many ms the current period of a rate limit lasts; `None` outside one.
+    pub period_left: Option<i64>,
+    /// So many jobs have started in it that no other one may.
+    pub rate_reached: bool,
     /// How many jobs run, on all workers.
     pub active: i64,
     /// How many jobs wait for a worker, also while the queue is paused; without delayed ones.
@@ -44,7 +52,7 @@ pub async fn due_work(link: &Link, keys: &Keys, now: i64, most: Option<i64>) -> 
         ask_each(
             link,
             [
-                command("HMGET", &[&meta, "paused", "concurrency", "max"]),
+                command("HMGET", &[&meta, "paused", "concurrency", "max", "duration"]),
                 command("LINDEX", &[&wait, "-1"]),
                 command("ZRANGE", &[&prioritized, "0", "0"]),
                 command("ZRANGEBYSCORE", &[&delayed, "-inf", &last, "WITHSCORES", "LIMIT", "0", "1"]),
@@ -63,7 +71,7 @@ pub async fn due_work(link: &Link, keys: &Keys, now: i64, most: Option<i64>) -> 
     let number = |text: &Option<Vec<u8>>| text.as_deref().and_then(reply::whole);
     let text =
         |value: Value| Ok::<_, crate::error::Error>(if value == Value::Nil { None } else { Some(reply::text(value)?) });
-    let settings = reply::per_member(3, settings)?;
+    let settings = reply::per_member(4, settings)?;
     let (waiting, running) = (text(waiting)?, text(running)?);
     let first = reply::texts(first)?.into_iter().next();
     let ids: Vec<&String> = [&waiting, &first, &running].into_iter().flatten().collect();
@@ -83,12 +91,18 @@ pub async fn due_work(link: &Link, keys: &Keys, now: i64, most: Option<i64>) -> 
     }
     let active = reply::integer(count)?;
     let limit = most.map(|most| most as f64).or(number(&settings[2])).filter(|limit| *limit != 0.0);
-    let started = if reply::integer(ttl)? > 0 { number(&reply::optional(used)?).unwrap_or(0.0) } else { 0.0 };
+    let ttl = reply::integer(ttl)?;
+    let started = if ttl > 0 { number(&reply::optional(used)?).unwrap_or(0.0) } else { 0.0 };
+    let setting = |at: usize| number(&settings[at]).map(|number| number as i64);
     let (oldest_id, since) = oldest.unzip();
+    let rate_reached = started >= limit.unwrap_or(LIMITED_BY_HAND);
     Ok(DueWork {
         paused: settings[0].is_some(),
-        limited: number(&settings[1]).is_some_and(|slots| active as f64 >= slots)
-            || started >= limit.unwrap_or(LIMITED_BY_HAND),
+        limited: number(&settings[1]).is_some_and(|slots| active as f64 >= slots) || rate_reached,
+        slots: setting(1),
+        rate: setting(2).zip(setting(3)),
+        period_left: (ttl > 0).then_some(ttl),
+        rate_reached,
         limited_by_workers: most.is_none() && number(&settings[2]).is_none() && started > 0.0,
         active,
         waiting: reply::integer(listed)? + reply::integer(held)? + reply::integer(ranked)?,

@@ -8,7 +8,7 @@ from .events import CoreEvents
 from .jobs import JobRecord, NewJobRecord, NewJobs
 from .notifications import CoreNotifications
 from .pending import Pending
-from .reads import Child, ChildKind, Connection, DueWork, Field, Metrics, Scheduler
+from .reads import Child, ChildKind, Connection, DueWork, Field, Metrics, Place, Scheduler
 from .route import CoreTarget
 from .worker import Failure
 
@@ -104,6 +104,8 @@ class CoreQueue:
 
         ``checked`` False: of any queue of the server, without the checks of the first use.
         """
+    def place(self, id: str, *, name: str | None = None) -> Pending[Place]:
+        """Return the fields of a `Place`; ``name``: the job is of another queue of the server."""
     def count_states(self, states: Sequence[str]) -> Pending[list[int]]:
         """Return how many jobs are in these states, by the names of their keys."""
     def count_per_priority(self, priorities: Sequence[int]) -> Pending[list[int]]: ...

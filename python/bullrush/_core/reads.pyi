@@ -13,16 +13,30 @@ Scheduler: TypeAlias = tuple[str, float, list[tuple[str, str]]]
 Connection: TypeAlias = tuple[str, list[tuple[str, str]]]
 
 class DueWork(TypedDict):
-    """The fields of `bullrush.queue.due.DueWork`."""
+    """The fields of `bullrush.inspection.due.DueWork`."""
 
     paused: bool
     limited: bool
     limited_by_workers: bool
+    slots: int | None
+    rate: tuple[int, int] | None
+    period_left: int | None
+    rate_reached: bool
     active: int
     waiting: int
     oldest_id: str | None
     oldest_age: int | None
     last_start_age: int | None
+
+class Place(TypedDict):
+    """The fields of `bullrush.inspection.place.Place`."""
+
+    now: int
+    state: str | None
+    ahead: int | None
+    due: int | None
+    lock_ttl: int | None
+    open_children: int
 
 class MetricsMeta(TypedDict):
     """See `bullrush.queue.monitoring.MetricsMeta`."""

@@ -151,3 +151,9 @@ class Handle(Connected):
         self._shut = True
         self._core = None
         self._routes.shut_down()
+
+
+def core_of(handle: Handle, name: str) -> CoreQueue:
+    """Return another queue with the options of this one, such as a route. No call on it registers a route."""
+    settings = {**handle._core_settings, "skip_metas_update": True}
+    return CoreQueue(handle._url, handle.prefix, name, encode(settings, "options"))

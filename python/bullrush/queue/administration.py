@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from bullrush._core import now_ms, route_base
-from bullrush.base.handle import Handle
+from bullrush.base.handle import Handle, core_of
 from bullrush.base.operation import operation, reply
 from bullrush.errors import BullrushError, InvalidOptionError
 from bullrush.job.calls.changes import DEFAULT_KEPT_LOGS, encode_progress
 from bullrush.job.failure import CANCELLED
-from bullrush.queue.routing.routes import DEEPEST, core_of, cores_by_route, drain_revived, registered_routes, replies
+from bullrush.queue.routing.routes import DEEPEST, cores_by_route, drain_revived, registered_routes, replies
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.values.encoding import JSON

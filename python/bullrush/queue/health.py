@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 from bullrush.base.handle import Handle
 from bullrush.base.operation import operation, sleep
 from bullrush.errors import ConnectionLostError
-from bullrush.queue.due import DueWork, due_work
+from bullrush.inspection.due import DueWork, due_work
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypedDict, cast
 from bullrush.base.handle import Handle
 from bullrush.base.operation import operation, reply
 from bullrush.errors import InvalidOptionError, RedisServerError
+from bullrush.inspection.due import due_work
 from bullrush.job.calls.dependencies import DependencyPage, dependency_page
-from bullrush.queue.due import due_work
 from bullrush.queue.getters import counts_of
 from bullrush.queue.routing.routes import cores_by_route, registered_routes
 from bullrush.values import checks

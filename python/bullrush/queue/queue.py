@@ -11,6 +11,7 @@ from bullrush.base.closing import BlockingContext
 from bullrush.base.operation import options_by_name
 from bullrush.base.options import AddingOptions, HandleOptions
 from bullrush.base.outages import ReportsOutages
+from bullrush.inspection.calls import WhyCalls
 from bullrush.job.job import Job, JobT
 from bullrush.job.option_compiler import OptionCompiler, check_job_options
 from bullrush.job.options import JobOptions
@@ -111,6 +112,7 @@ class QueueCalls(
     QueueLimits,
     QueueMonitoring,
     QueueHealthCalls,
+    WhyCalls,
     QueueRouting,
     QueueAliases,
     SchedulerCalls[JobT],

@@ -66,6 +66,11 @@ def check_cron(task: Task[Any, Any], rule: CronRule) -> None:
         raise InvalidOptionError(
             "A cron task has no target: let it enqueue another task, which has one; or use Queue.upsert_job_scheduler()"
         )
+    if task.opts.get("deduplication") is not None:
+        raise InvalidOptionError(
+            "deduplication does not keep the runs of a cron task apart: give it a queue of its own with "
+            "set_global_concurrency(1), or let it enqueue another task, which has deduplication"
+        )
     check_repeat(rule.repeat)
     if cron_next(rule.pattern, checks.text("tz", rule.tz), now_ms()) is None:
         raise InvalidOptionError(f"pattern {rule.pattern!r} never fires")
@@ -96,8 +101,8 @@ async def upsert(handle: JobSchedulerCalls[Any], wanted: Mapping[str, tuple[Cron
             continue
         if stored is not None and stored[0] not in made_here:
             _log.warning(
-                "The queue %r has a job scheduler %r that no @tasks.cron made: it stays as it is, and the task does "
-                "not run by itself. Remove the scheduler, or give the task another name",
+                "The queue %r has a job scheduler %r that no @tasks.cron made: it stays as it is, and the task runs "
+                "as it says, not as the code does. Remove the scheduler, or give the task another name",
                 handle.name,
                 task,
             )

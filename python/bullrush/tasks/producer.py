@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from bullrush.extending import QueueAdding, QueueGetters, check_prefix, check_queue_name, checks
+from bullrush.extending import Duration, QueueAdding, QueueGetters, check_prefix, check_queue_name, checks
 from bullrush.queue import Queue, QueueOptions
 from bullrush.tasks.middleware import Middleware, enqueue_hooks
 from bullrush.tasks.new_task import NewTask
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from bullrush.routing import Target
 
-_DEFAULT_TIMEOUT: Final = 10_000
+DEFAULT_TIMEOUT: Final = 10_000
 
 #: Returns the signature of the task of a name, None if there is no such task.
 SignatureOf = Callable[[str], Signature | None]
@@ -72,14 +72,14 @@ class TaskProducer:
         self._options = options
         self._signature_of, self._run_now = signature_of, run_now
         self._hooks = enqueue_hooks(middleware)
-        self._handles: dict[int, TaskQueue] = {}
+        self._handles: dict[Duration | None, TaskQueue] = {}
 
     def handle(self, timeout: int | None = None) -> TaskQueue:
         """Return the handle of the queue with this time limit.
 
         It is made at first use, since it reads the environment.
         """
-        key = timeout or _DEFAULT_TIMEOUT
+        key = self._options["timeout"] if timeout is None else timeout
         if (found := self._handles.get(key)) is None:
             options: QueueOptions = {**self._options, "url": self.url, "prefix": self.prefix, "timeout": key}
             found = TaskQueue(self.queue, **options)

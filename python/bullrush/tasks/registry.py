@@ -7,7 +7,15 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, ParamSpec, Protocol, TypeVar, overload
 
 from bullrush.errors import InvalidOptionError
-from bullrush.extending import check_job_name, checks, is_async, missing_attribute, options_by_name, shows_options
+from bullrush.extending import (
+    Duration,
+    check_job_name,
+    checks,
+    is_async,
+    missing_attribute,
+    options_by_name,
+    shows_options,
+)
 from bullrush.job import JobOptions
 from bullrush.masking import masked
 from bullrush.queue import QueueOptions
@@ -16,7 +24,7 @@ from bullrush.tasks.cron import CronRule, check_cron
 from bullrush.tasks.middleware import Middleware
 from bullrush.tasks.new_task import NewTask
 from bullrush.tasks.options import TaskOptions, check_worker_options, job_options, read_task_options
-from bullrush.tasks.producer import TaskProducer
+from bullrush.tasks.producer import DEFAULT_TIMEOUT, TaskProducer
 from bullrush.tasks.running.eager import run_now
 from bullrush.tasks.running.handler import handler_of
 from bullrush.tasks.running.service import Lifespan, Part, Placed, arunning, routes, running
@@ -78,6 +86,7 @@ class Tasks:
         durable: bool | Literal["replica", "aof"] = False,
         payload_limit: int | None = checks.PAYLOAD_LIMIT,
         telemetry: Telemetry | None = None,
+        redis_timeout: Duration | None = DEFAULT_TIMEOUT,
         codec: Codec = JSON,
         eager: bool = False,
     ) -> None:
@@ -101,6 +110,8 @@ class Tasks:
             payload_limit: the most bytes that the arguments of a job may have as JSON; None is no limit; see
                 `QueueOptions`.
             telemetry: a tracer such as `bullrush.otel.OpenTelemetry`, or None.
+            redis_timeout: ms that a call which enqueues waits for Redis, 10,000 by default; None waits forever. Web
+                programs answer sooner with fewer, such as 500; see ``timeout`` of `QueueOptions`.
             codec: makes JSON of arguments and results.
             eager: True runs a task at once when it is enqueued, without Redis; for tests. It can be set later, too.
 
@@ -121,6 +132,7 @@ class Tasks:
             "durable": durable,
             "payload_limit": payload_limit,
             "telemetry": telemetry,
+            "timeout": None if redis_timeout is None else checks.milliseconds("redis_timeout", redis_timeout),
         }
         self._producer = TaskProducer(
             queue,

@@ -64,7 +64,9 @@ def _waiting(queue: Any) -> list[Job]:
 def _name(queue: Any) -> str:
     if isinstance(queue, Tasks):
         return queue.queue
-    assert isinstance(queue, str | Handle), f"assert_enqueued needs a Queue, its name or tasks, not {queue!r}"
+    assert isinstance(queue, str | Handle), (
+        f"assert_enqueued needs a Queue, its name or Tasks (the registry of the task), not {queue!r}"
+    )
     return queue if isinstance(queue, str) else queue.name
 
 

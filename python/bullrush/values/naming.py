@@ -105,7 +105,10 @@ _OTHER_PLACES: Final[dict[str, str]] = {
     "queue": "the queue is the first argument of Queue and of Tasks",
     "repeat": "use Queue.upsert_job_scheduler()",
     "retry_if": "which exceptions are retried is an option of a task, retry_if=, or of Worker: classify=",
-    "timeout": "the time that a handler may take is an option of Worker: timeout=",
+    "timeout": (
+        "the time that a handler may take is an option of Worker and of a task: timeout=; how long a call waits for "
+        "Redis is one of Queue: timeout=, and of Tasks: redis_timeout="
+    ),
 }
 #: How options are given, by the name of the function or class.
 _EXAMPLES: Final[dict[str, str]] = {

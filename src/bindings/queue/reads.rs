@@ -21,10 +21,11 @@ use bullrush::reads::due_work::DueWork;
 use bullrush::reads::finished::Span;
 use bullrush::reads::job_end::JobState;
 use bullrush::reads::metrics::Metrics;
+use bullrush::reads::place::Place;
 use bullrush::reads::workers::Purpose;
 use bullrush::reads::{
-    batches, children, counts, due_work, finished, hashes, job_end, metrics, profiles, runs, schedulers, servers,
-    workers,
+    batches, children, counts, due_work, finished, hashes, job_end, metrics, place, profiles, runs, schedulers,
+    servers, workers,
 };
 
 impl CoreQueue {
@@ -54,6 +55,12 @@ impl CoreQueue {
     fn queues(&self, py: Python<'_>, names: &[String]) -> PyResult<Vec<Keys>> {
         let keys = |name: &String| Keys::new(self.keys.prefix(), name).map_err(|error| to_py_err(py, &error));
         names.iter().map(keys).collect()
+    }
+
+    /// The keys of another queue on the same server, with the same prefix, if one is named.
+    fn other(&self, py: Python<'_>, name: Option<String>) -> PyResult<Option<Keys>> {
+        let keys = name.map(|name| Keys::new(self.keys.prefix(), &name).map_err(|error| to_py_err(py, &error)));
+        keys.transpose()
     }
 }
 
@@ -106,11 +113,18 @@ impl CoreQueue {
 impl CoreQueue {
     #[pyo3(signature = (*, most=None, name=None, checked=true))]
     fn due_work(&self, py: Python<'_>, most: Option<i64>, name: Option<String>, checked: bool) -> PyResult<Pending> {
-        let other = name.map(|name| Keys::new(self.keys.prefix(), &name).map_err(|error| to_py_err(py, &error)));
-        let other = other.transpose()?;
+        let other = self.other(py, name)?;
         Ok(self.read_checked(checked, move |queue| async move {
             let keys = other.as_ref().unwrap_or(queue.keys());
             due_work::due_work(queue.link(), keys, now_ms(), most).await.map(PyDueWork::from)
+        }))
+    }
+
+    #[pyo3(signature = (id, *, name=None))]
+    fn place(&self, py: Python<'_>, id: String, name: Option<String>) -> PyResult<Pending> {
+        let other = self.other(py, name)?;
+        Ok(self.read(move |queue| async move {
+            place::place(queue.link(), other.as_ref().unwrap_or(queue.keys()), &id).await.map(PyPlace::from)
         }))
     }
 
@@ -307,6 +321,10 @@ struct PyDueWork {
     paused: bool,
     limited: bool,
     limited_by_workers: bool,
+    slots: Option<i64>,
+    rate: Option<(i64, i64)>,
+    period_left: Option<i64>,
+    rate_reached: bool,
     active: i64,
     waiting: i64,
     oldest_id: Option<String>,
@@ -316,9 +334,52 @@ struct PyDueWork {
 
 impl From<DueWork> for PyDueWork {
     fn from(work: DueWork) -> Self {
-        let DueWork { paused, limited, limited_by_workers, active, waiting, oldest_id, oldest_age, last_start_age } =
-            work;
-        Self { paused, limited, limited_by_workers, active, waiting, oldest_id, oldest_age, last_start_age }
+        let DueWork {
+            paused,
+            limited,
+            limited_by_workers,
+            slots,
+            rate,
+            period_left,
+            rate_reached,
+            active,
+            waiting,
+            oldest_id,
+            oldest_age,
+            last_start_age,
+        } = work;
+        Self {
+            paused,
+            limited,
+            limited_by_workers,
+            slots,
+            rate,
+            period_left,
+            rate_reached,
+            active,
+            waiting,
+            oldest_id,
+            oldest_age,
+            last_start_age,
+        }
+    }
+}
+
+/// What `Place` of Python is made of.
+#[derive(Clone, IntoPyObject)]
+struct PyPlace {
+    now: i64,
+    state: Option<&'static str>,
+    ahead: Option<i64>,
+    due: Option<i64>,
+    lock_ttl: Option<i64>,
+    open_children: i64,
+}
+
+impl From<Place> for PyPlace {
+    fn from(place: Place) -> Self {
+        let Place { now, state, ahead, due, lock_ttl, open_children } = place;
+        Self { now, state, ahead, due, lock_ttl, open_children }
     }
 }
 

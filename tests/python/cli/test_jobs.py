@@ -37,6 +37,8 @@ def test_list_has_every_job_with_its_state(run: Callable, worked: Queue) -> None
         (["--state", "waiting", "--state", "delayed"], ["3", "4"]),
         (["--name", "*e*", "--state", "completed"], ["1"]),
         (["--data", "ADA"], ["3", "1"]),
+        (["--error", "no such*"], ["2"]),
+        (["--error", "*timed out*"], []),
         (["--id", "[34]"], ["3", "4"]),
         (["--name", "nothing"], []),
         (["--limit", "1"], ["3"]),
@@ -46,6 +48,28 @@ def test_jobs_are_found_by_state_name_data_and_id(
     run: Callable, worked: Queue, words: list[str], ids: list[str]
 ) -> None:
     assert [job["id"] for job in run("jobs", "list", worked.name, "--json", *words).json] == ids
+
+
+def test_only_the_jobs_with_this_error_are_retried(run: Callable, worked: Queue) -> None:
+    assert "0 jobs retried." in run("jobs", "retry", worked.name, "--error", "*timed out*", "--yes").out
+    assert "1 job retried." in run("jobs", "retry", worked.name, "--error", "no such*", "--yes").out
+    assert worked.get_job_state("2") == "waiting"
+
+
+def test_the_table_names_the_workers_if_they_have_names(run: Callable, worked: Queue, redis_url: str) -> None:
+    assert "worker" not in run("jobs", "list", worked.name).out
+    with Worker(worked.name, lambda job: None, url=redis_url, name="w7") as worker:
+        worker.run(until="empty")
+    assert "w7" in run("jobs", "list", worked.name).out
+
+
+def test_why_is_the_sentence_of_the_library(run: Callable, worked: Queue) -> None:
+    found = run("why", worked.name, "3")
+    assert found.code == 0
+    assert found.out == f"{worked.name} 3 (waiting): {worked.why('3').sentence}\n"
+    assert run("why", worked.name, "3", "--json").json["reasons"] == ["no-worker"]
+    gone = run("why", worked.name, "77")
+    assert gone.code == 1 and "it was removed, or never added" in gone.out
 
 
 def test_search_reads_page_after_page_also_in_a_paused_queue(

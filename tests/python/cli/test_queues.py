@@ -229,3 +229,18 @@ def test_health_refuses_a_limit_below_0(run: Callable, queue: Queue) -> None:
     queue.add("n")
     ended = run("health", queue.name, "--max-waiting", "-1")
     assert ended.code == 2 and "max_waiting" in ended.err
+
+
+def test_limits_are_shown_set_and_removed(run: Callable, worked: Queue) -> None:
+    assert "no limit" in run("limits", worked.name).out
+    shown = run("limits", worked.name, "--concurrency", "4", "--rate", "100/1m", "--json").json
+    assert shown == {"queue": worked.name, "concurrency": 4, "rate": {"max": 100, "duration": 60_000}}
+    assert (worked.get_global_concurrency(), worked.get_global_rate_limit()) == (4, {"max": 100, "duration": 60_000})
+    assert "7 per 1,000 ms" in run("limits", worked.name, "--rate", "7/s").out
+    run("limits", worked.name, "--concurrency", "none", "--rate", "none")
+    assert (worked.get_global_concurrency(), worked.get_global_rate_limit()) == (None, None)
+
+
+@pytest.mark.parametrize("words", [("--rate", "5"), ("--rate", "x/1s"), ("--concurrency", "0"), ("--rate", "5/soon")])
+def test_a_limit_that_cannot_be_is_refused(run: Callable, worked: Queue, words: tuple[str, ...]) -> None:
+    assert run("limits", worked.name, *words).code == 2

@@ -167,3 +167,13 @@ def test_obliterate_leaves_no_key_of_the_queue_or_of_its_routes(
 
 def pause_briefly() -> None:
     """Do nothing, as the function of a scheduler."""
+
+
+def test_deduplication_of_a_cron_task_is_refused_with_what_keeps_runs_apart(tasks):
+    with pytest.raises(InvalidOptionError, match="set_global_concurrency"):
+
+        @tasks.cron("* * * * *", tz="UTC", deduplication={"id": "one"})
+        def clean():
+            pass
+
+    assert tasks.crons == {}

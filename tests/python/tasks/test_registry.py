@@ -1,5 +1,6 @@
 """What a registry takes as a task, and registries that include others."""
 
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime, timedelta, timezone
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from bullrush import Depends, Middleware, Tasks, Worker, enqueue_many
-from bullrush.errors import InvalidOptionError, JobFailedError
+from bullrush.errors import ConnectionLostError, InvalidOptionError, JobFailedError, UnknownOptionError
 from bullrush.retries import FAIL
 
 
@@ -158,3 +159,20 @@ def test_a_classifier_of_a_task_must_be_a_plain_function() -> None:
 
     with pytest.raises(InvalidOptionError, match="retry_if must be a plain function, not an async def"):
         Tasks("q").task(retry_if=classify)
+
+
+def test_a_registry_says_how_long_a_call_waits_for_redis():
+    tasks = Tasks("mail", url="redis://127.0.0.1:1", redis_timeout=50)
+
+    @tasks.task
+    def send():
+        pass
+
+    began = time.monotonic()
+    with pytest.raises(ConnectionLostError, match="within 50 ms"):
+        send.enqueue()
+    assert time.monotonic() - began < 5
+    with pytest.raises(UnknownOptionError, match="redis_timeout="):
+        Tasks("mail", timeout=500)
+    with pytest.raises(InvalidOptionError, match="redis_timeout"):
+        Tasks("mail", redis_timeout="soon")

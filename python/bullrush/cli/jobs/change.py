@@ -18,6 +18,7 @@ from bullrush.queue import Queue
 EXAMPLES = """\
   bullrush jobs retry mail 17 18                       by id
   bullrush jobs retry mail --all                       all failed jobs, asks first
+  bullrush jobs retry mail --error '*connection refused*'   all that failed with such an error
   bullrush jobs retry mail --all --state completed
   bullrush jobs promote mail --name digest             all delayed jobs of this name
   bullrush jobs remove mail --state failed --data ada@example.org --yes
@@ -90,10 +91,12 @@ def _chosen(queue: Queue, options: argparse.Namespace) -> list[tuple[str, str]]:
     states = options.state or (STATES if options.verb == "remove" else _STATES[options.verb][:1])
     if options.ids:
         if options.all or is_filtered(options):
-            raise CommandError("give ids or patterns (--id, --name, --data, --all), not both", USAGE)
+            raise CommandError("give ids or patterns (--id, --name, --error, --data, --all), not both", USAGE)
         return [(job_id, states[0]) for job_id in options.ids]
     if not options.all and not options.state and not is_filtered(options):
-        raise CommandError(f"which jobs? Give ids, or --all, --id, --name, --data; see {options.verb} --help", USAGE)
+        raise CommandError(
+            f"which jobs? Give ids, or --all, --id, --name, --error, --data; see {options.verb} --help", USAGE
+        )
     if is_filtered(options):
         chosen = [(found.job.id, found.state) for found in find(queue, options, states)]
     else:

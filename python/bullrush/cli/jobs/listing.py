@@ -17,10 +17,13 @@ EXAMPLES = """\
   bullrush jobs list mail
   bullrush jobs list mail --state failed --limit 100
   bullrush jobs list mail --id 'order-*' --name welcome
+  bullrush jobs list mail --error '*timed out*'
   bullrush jobs list mail --data ada@example.org
   bullrush jobs list mail --json | jq -r '.[].failed_reason'"""
 
 _DEFAULT_LIMIT: Final = 50
+#: The column of the worker, which is only there if one of the jobs has run in a worker with a name.
+_WORKER: Final = 5
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         write_json([as_json(*one) for one in found])
     elif found:
-        write_table(["id", "name", "state", "added", "attempts", "reason"], [_row(one) for one in found])
+        _print(found)
     else:
         say(f"No such job in {queue.name}." if options.state or is_filtered(options) else f"{queue.name} has no jobs.")
     if more:
@@ -57,7 +60,13 @@ def as_json(job: Job, state: str) -> dict[str, JSON]:
         return {"id": job.id, "name": job.name, "state": state, "error": str(error)}
 
 
+def _print(found: list[Found]) -> None:
+    titles, rows = ["id", "name", "state", "added", "attempts", "worker", "reason"], [_row(one) for one in found]
+    shown = [at for at in range(len(titles)) if at != _WORKER or any(row[at] is not None for row in rows)]
+    write_table([titles[at] for at in shown], [[row[at] for at in shown] for row in rows])
+
+
 def _row(found: Found) -> list[object]:
     job, state = found
     passed = age(job.timestamp)
-    return [job.id, job.name, state, passed and f"{passed} ago", job.attempts_made, job.failed_reason]
+    return [job.id, job.name, state, passed and f"{passed} ago", job.attempts_made, job.processed_by, job.failed_reason]

@@ -32,12 +32,15 @@ def add_filters(parser: argparse.ArgumentParser, states: Sequence[str] = STATES)
     group.add_argument("--state", action="append", choices=states, help="only this state; may be given more than once")
     group.add_argument("--id", metavar="PATTERN", help="only ids like this; * is any text")
     group.add_argument("--name", metavar="PATTERN", help="only names like this; * is any text")
+    group.add_argument(
+        "--error", metavar="PATTERN", help="only jobs whose last failure has a text like this; * is any text"
+    )
     group.add_argument("--data", metavar="TEXT", help="only jobs with this text in their data (as JSON, in any case)")
 
 
 def is_filtered(options: argparse.Namespace) -> bool:
     """Return whether jobs are selected by more than their state."""
-    return any(value is not None for value in (options.id, options.name, options.data))
+    return any(value is not None for value in (options.id, options.name, options.error, options.data))
 
 
 def find(queue: Queue, options: argparse.Namespace, states: Sequence[str] = STATES) -> Iterator[Found]:
@@ -65,6 +68,8 @@ def matches(job: Job, options: argparse.Namespace) -> bool:
     if options.id is not None and not fnmatchcase(job.id, options.id):
         return False
     if options.name is not None and not fnmatchcase(job.name, options.name):
+        return False
+    if options.error is not None and not fnmatchcase(job.failed_reason or "", options.error):
         return False
     return options.data is None or re.search(re.escape(options.data), _text_of_data(job), re.IGNORECASE) is not None
 

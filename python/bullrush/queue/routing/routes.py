@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from bullrush._core import CoreQueue
+from bullrush.base.handle import core_of
 from bullrush.base.operation import reply
 from bullrush.errors import BullrushError
-from bullrush.values.encoding import encode
 from bullrush.values.naming import is_queue_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from bullrush._core import Pending
+    from bullrush._core import CoreQueue, Pending
     from bullrush.base.handle import Handle
 
 T = TypeVar("T")
@@ -38,12 +37,6 @@ async def cores_by_route(handle: Handle, *, retired: bool = False) -> dict[str, 
     Calls on these go to all of them at the same time.
     """
     return {name: core_of(handle, name) for name in await registered_routes(handle, retired=retired)}
-
-
-def core_of(handle: Handle, name: str) -> CoreQueue:
-    """Return a route of a queue, or the queue itself, by its name. No call on it registers a route."""
-    settings = {**handle._core_settings, "skip_metas_update": True}
-    return CoreQueue(handle._url, handle.prefix, name, encode(settings, "options"))
 
 
 async def replies(pending: Iterable[Pending[T]]) -> list[T]:

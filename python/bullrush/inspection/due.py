@@ -25,6 +25,10 @@ class DueWork:
         oldest_id: the job that has been due the longest; None if none is due.
         oldest_age: for how many ms it has been due; None if nobody knows, since its hash is gone.
         last_start_age: how many ms ago a job started or finished, on any worker; None if Redis does not know.
+        slots: the global concurrency: how many jobs may be active over all workers; None is no limit.
+        rate: the global rate limit: so many starts per so many ms; None is no limit.
+        period_left: for how many ms the current period of a rate limit lasts; None outside one.
+        rate_reached: so many jobs have started in it that no other one may.
     """
 
     paused: bool
@@ -35,6 +39,10 @@ class DueWork:
     oldest_id: str | None
     oldest_age: int | None
     last_start_age: int | None
+    slots: int | None = None
+    rate: tuple[int, int] | None = None
+    period_left: int | None = None
+    rate_reached: bool = False
 
     def is_stuck(self, claimed: int | None, stuck_after: int) -> bool:
         """Tell whether work is due, may start, and nobody claims it.

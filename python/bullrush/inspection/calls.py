@@ -1,0 +1,89 @@
+"""The call that says why a job does not run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from bullrush._core import route_base
+from bullrush.base.handle import Handle, core_of
+from bullrush.base.operation import operation, reply
+from bullrush.errors import RedisServerError
+from bullrush.inspection.due import DueWork, due_work
+from bullrush.inspection.place import Place, place_of
+from bullrush.inspection.why import SHOWN, Child, Seen, Why, explain
+from bullrush.values.naming import check_given_id
+
+if TYPE_CHECKING:
+    from bullrush._core.reads import ChildKind
+
+_KINDS: Final[tuple[ChildKind, ...]] = ("processed", "unprocessed", "ignored", "failed")
+#: So many open children are looked at.
+_LOOKED_AT: Final = 20
+_WAITING: Final = frozenset({"waiting", "prioritized", "delayed", "active"})
+
+
+class WhyCalls(Handle):
+    """The call that says why a job does not run."""
+
+    @operation
+    async def why(self, job_id: str) -> Why:
+        """Say in one sentence why a job does not run, or what happened to it.
+
+        Args:
+            job_id: the id of the job.
+
+        Redis:
+            Four to seven round trips; nothing is written. Constant time, but for CLIENT LIST, which grows with the
+            number of connections, and the place of a job behind 10,000 others, which grows with the list.
+        """
+        id = check_given_id(job_id)
+        place = await place_of(self.core, id)
+        record = await reply(self.core.get_job(id))
+        job = None if record is None else self._job(record)
+        work = await due_work(self.core)
+        workers = await self._takers() if place.state in _WAITING else None
+        holders = await self._holders(work) if place.state in {"waiting", "prioritized"} else []
+        children, open_children = 0, list[Child]()
+        if place.state == "waiting-children":
+            children, open_children = await self._children(id)
+        is_route = route_base(self.name) is not None
+        return explain(Seen(self.name, id, job, place, work, workers, is_route, holders, children, open_children))
+
+    async def _takers(self) -> int | None:
+        """Return how many workers take jobs of this queue; None if Redis does not list its connections."""
+        base = route_base(self.name)
+        try:
+            connected = len(await reply(self.core.worker_connections([self.name])))
+            if base is None:
+                return connected
+            routes = orjson.loads(await reply(core_of(self, base).route_status()))
+        except RedisServerError:
+            return None
+        return next((workers for name, *_, workers in routes if name == self.name), connected)
+
+    async def _holders(self, work: DueWork) -> list[Any]:
+        """Return some jobs that hold the slots of the global concurrency, the oldest first."""
+        if work.slots is None or work.active < work.slots:
+            return []
+        records = await reply(self.core.get_jobs(["active"], 0, SHOWN - 1, True))
+        return [self._job(record) for record in records if record is not None]
+
+    async def _children(self, id: str) -> tuple[int, list[Child]]:
+        """Return how many children a job has, and some that are open, failed ones first."""
+        counts = await reply(self.core.count_children(id, _KINDS))
+        [(_, page)] = await reply(self.core.pages_of_children(id, [("unprocessed", 0, _LOOKED_AT)]))
+        found = [await self._child(key) for key, _ in page[:_LOOKED_AT]]
+        return sum(counts), sorted(found, key=lambda child: (child.state != "failed", child.key))
+
+    async def _child(self, key: str) -> Child:
+        start = f"{self.prefix}:"
+        queue, _, id = key.removeprefix(start).partition(":")
+        if not key.startswith(start) or not id:
+            return Child(key, None)
+        try:
+            place: Place = await place_of(self.core, id, queue)
+        except RedisServerError:
+            return Child(key, None)
+        return Child(key, place.state or "gone")
