@@ -44,26 +44,3 @@ pub async fn job_end(link: &Link, keys: &Keys, id: &str) -> Result<JobState> {
         (true, None, None) => JobState::Unfinished,
     })
 }
-
-/// What tells how far a job is.
-pub type Progress = [Option<Vec<u8>>; 5];
-
-/// Reads of some jobs `timestamp`, `finishedOn`, `returnvalue`, `failedReason` and `processedOn`.
-///
-/// # Errors
-/// What [`Link::pipeline`] returns.
-pub async fn job_ends(link: &Link, keys: &Keys, ids: &[String]) -> Result<Vec<Progress>> {
-    const FIELDS: [&str; 5] = ["timestamp", "finishedOn", "returnvalue", "failedReason", "processedOn"];
-    let read = |id: &String| {
-        let mut read = command("HMGET", &[&keys.job(id)]);
-        read.arg(&FIELDS);
-        read
-    };
-    let reads: Vec<_> = ids.iter().map(read).collect();
-    let replies = super::ask(link, &reads).await?;
-    let found = replies.into_iter().map(|fields| {
-        let fields = reply::per_member(FIELDS.len(), fields)?;
-        fields.try_into().map_err(|_| crate::error::Error::wrong_shape("the fields of a job"))
-    });
-    found.collect()
-}

@@ -20,7 +20,7 @@ use redis::{Cmd, ToRedisArgs, Value};
 
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
-use crate::protocol::reply;
+use crate::protocol::{reply, Keys};
 
 /// The fields of a hash.
 pub type Fields = Vec<(String, Vec<u8>)>;
@@ -40,6 +40,25 @@ async fn ask(link: &Link, commands: &[Cmd]) -> Result<Vec<Value>> {
 /// As [`ask`], for a fixed number of reads.
 async fn ask_each<const N: usize>(link: &Link, commands: [Cmd; N]) -> Result<[Value; N]> {
     ask(link, &commands).await?.try_into().map_err(|_| Error::Closed)
+}
+
+/// For each job the values of these fields of its hash; nothing where it has none.
+///
+/// # Errors
+/// What [`Link::pipeline`] returns.
+pub async fn job_fields(
+    link: &Link,
+    keys: &Keys,
+    ids: &[String],
+    fields: &[String],
+) -> Result<Vec<Vec<Option<Vec<u8>>>>> {
+    let read = |id: &String| {
+        let mut read = command("HMGET", &[&keys.job(id)]);
+        read.arg(fields);
+        read
+    };
+    let reads: Vec<Cmd> = ids.iter().map(read).collect();
+    ask(link, &reads).await?.into_iter().map(|values| reply::per_member(fields.len(), values)).collect()
 }
 
 /// The fields of these hashes, by their whole keys; none for a key that does not exist.

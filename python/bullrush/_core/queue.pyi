@@ -121,8 +121,8 @@ class CoreQueue:
         """Return when the job at each (state, place) finished; None where there is none."""
     def job_end(self, id: str) -> Pending[tuple[bool, tuple[str, str] | None]]:
         """Return whether the job exists, and how it ended: ``completed`` and its result, or ``failed`` and why."""
-    def job_ends(self, ids: Sequence[str]) -> Pending[list[list[bytes | None]]]:
-        """Return ``timestamp``, ``finishedOn``, ``returnvalue``, ``failedReason`` and ``processedOn`` of some jobs."""
+    def job_fields(self, ids: Sequence[str], fields: Sequence[str]) -> Pending[list[list[bytes | None]]]:
+        """Return some fields of some jobs, under their names in Redis; None where a job has none."""
     def metrics(self, kind: str, start: int, end: int) -> Pending[Metrics]: ...
     def metric_totals(self, names: Sequence[str], kind: str) -> Pending[list[int | None]]: ...
     def stream_entries(self, after: str, until: str, count: int) -> Pending[list[tuple[str, list[tuple[str, str]]]]]:

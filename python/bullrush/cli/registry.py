@@ -35,6 +35,7 @@ COMMANDS: Final = {
     "schedulers": Command("queues.schedulers", "the job schedulers"),
     "jobs": Command("jobs.command", "list, search, show, update, retry, promote, remove or cancel jobs"),
     "add": Command("jobs.add", "add a job"),
+    "failures": Command("jobs.failures", "the failed jobs, grouped by what failed"),
     "why": Command("jobs.why", "why a job does not run, or what happened to it"),
     "logs": Command("jobs.logs", "the log of a job"),
     "flow": Command("jobs.flow", "a job and its children as a tree"),

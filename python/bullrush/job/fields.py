@@ -299,6 +299,8 @@ class JobFields:
         self._data = decode(stored.data or b"{}", "data", stored.id)
         if self.token is None:
             self._record, self._changed = stored, None
+            if hasattr(self, "_stored"):
+                del self._stored  # decoded anew when they are asked for
         else:
             self._change(**stored.fields())
 

@@ -12,6 +12,7 @@ from bullrush.base.operation import options_by_name
 from bullrush.base.options import AddingOptions, HandleOptions
 from bullrush.base.outages import ReportsOutages
 from bullrush.inspection.calls import WhyCalls
+from bullrush.inspection.failures import FailureCalls
 from bullrush.job.job import Job, JobT
 from bullrush.job.option_compiler import OptionCompiler, check_job_options
 from bullrush.job.options import JobOptions
@@ -113,6 +114,7 @@ class QueueCalls(
     QueueMonitoring,
     QueueHealthCalls,
     WhyCalls,
+    FailureCalls,
     QueueRouting,
     QueueAliases,
     SchedulerCalls[JobT],

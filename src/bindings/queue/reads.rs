@@ -24,8 +24,8 @@ use bullrush::reads::metrics::Metrics;
 use bullrush::reads::place::Place;
 use bullrush::reads::workers::Purpose;
 use bullrush::reads::{
-    batches, children, counts, due_work, finished, hashes, job_end, metrics, place, profiles, runs, schedulers,
-    servers, workers,
+    batches, children, counts, due_work, finished, hashes, job_end, job_fields, metrics, place, profiles, runs,
+    schedulers, servers, workers,
 };
 
 impl CoreQueue {
@@ -189,11 +189,8 @@ impl CoreQueue {
         })
     }
 
-    fn job_ends(&self, ids: Vec<String>) -> Pending {
-        self.read(|queue| async move {
-            let ends = job_end::job_ends(queue.link(), queue.keys(), &ids).await?;
-            Ok(ends.into_iter().map(Vec::from).collect::<Vec<_>>())
-        })
+    fn job_fields(&self, ids: Vec<String>, fields: Vec<String>) -> Pending {
+        self.read(|queue| async move { job_fields(queue.link(), queue.keys(), &ids, &fields).await })
     }
 
     fn metrics(&self, kind: String, start: i64, end: i64) -> Pending {

@@ -63,6 +63,27 @@ def test_the_table_names_the_workers_if_they_have_names(run: Callable, worked: Q
     assert "w7" in run("jobs", "list", worked.name).out
 
 
+def test_failures_are_grouped_and_exactly_those_of_a_group_are_retried(
+    run: Callable, queue: Queue, redis_url: str
+) -> None:
+    def handle(job: Job) -> None:
+        if job.name == "pay":
+            raise ValueError(f"order {job.id} is not paid")
+        raise KeyError(job.id)
+
+    queue.add_bulk([{"name": name, "data": {}} for name in ("pay", "send", "pay")])
+    with Worker(queue.name, handle, url=redis_url) as worker:
+        worker.run(until="empty")
+    first, second = run("failures", queue.name, "--json").json
+    assert (first["count"], first["names"], sorted(first["job_ids"])) == (2, {"pay": 2}, ["1", "3"])
+    assert second["error"] == "KeyError"
+    shown = run("failures", queue.name).out
+    assert first["id"] in shown and "ValueError: order <n> is not paid" in shown
+    assert [job["id"] for job in run("jobs", "list", queue.name, "--failure", second["id"], "--json").json] == ["2"]
+    assert "2 jobs retried." in run("jobs", "retry", queue.name, "--failure", first["id"], "--yes").out
+    assert [job.id for job in queue.get_failed()] == ["2"]
+
+
 def test_why_is_the_sentence_of_the_library(run: Callable, worked: Queue) -> None:
     found = run("why", worked.name, "3")
     assert found.code == 0

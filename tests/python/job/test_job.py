@@ -215,3 +215,11 @@ def test_legacy_attempts_and_odd_fields_are_read(queue: Queue, redis: Redis) -> 
         None,
         3,
     )
+
+
+def test_refresh_reads_data_and_options_of_the_stored_job(queue):
+    queue.add("x", {"n": 1}, job_id="a", attempts=7)
+    again = queue.add("x", {"n": 2}, job_id="a", attempts=2)
+    assert (again.data, again.opts["attempts"]) == ({"n": 2}, 2)
+    again.refresh()
+    assert (again.data, again.opts["attempts"]) == ({"n": 1}, 7)

@@ -32,6 +32,7 @@ _STATES: Final[dict[str, Sequence[str]]] = {
     "cancel": ("active",),
 }
 _DONE: Final = {"retry": "retried", "promote": "promoted", "remove": "removed", "cancel": "cancelled"}
+_PATTERNS: Final = "--id, --name, --error, --failure, --data"
 #: After so many, further errors are only counted.
 _SHOWN_ERRORS: Final = 10
 
@@ -91,11 +92,12 @@ def _chosen(queue: Queue, options: argparse.Namespace) -> list[tuple[str, str]]:
     states = options.state or (STATES if options.verb == "remove" else _STATES[options.verb][:1])
     if options.ids:
         if options.all or is_filtered(options):
-            raise CommandError("give ids or patterns (--id, --name, --error, --data, --all), not both", USAGE)
+            raise CommandError(f"give ids or patterns ({_PATTERNS}, --all), not both", USAGE)
         return [(job_id, states[0]) for job_id in options.ids]
     if not options.all and not options.state and not is_filtered(options):
         raise CommandError(
-            f"which jobs? Give ids, or --all, --id, --name, --error, --data; see {options.verb} --help", USAGE
+            f"which jobs? Give ids, or --all, {_PATTERNS}; see {options.verb} --help",
+            USAGE,
         )
     if is_filtered(options):
         chosen = [(found.job.id, found.state) for found in find(queue, options, states)]

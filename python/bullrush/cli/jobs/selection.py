@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from bullrush.cli.terminal.output import compact
 from bullrush.errors import MalformedJobError
+from bullrush.inspection import fingerprint
 from bullrush.job import Job
 from bullrush.queue import Queue
 
@@ -35,12 +36,15 @@ def add_filters(parser: argparse.ArgumentParser, states: Sequence[str] = STATES)
     group.add_argument(
         "--error", metavar="PATTERN", help="only jobs whose last failure has a text like this; * is any text"
     )
+    group.add_argument(
+        "--failure", metavar="ID", help="only jobs of this group of failures, as 'bullrush failures' shows it"
+    )
     group.add_argument("--data", metavar="TEXT", help="only jobs with this text in their data (as JSON, in any case)")
 
 
 def is_filtered(options: argparse.Namespace) -> bool:
     """Return whether jobs are selected by more than their state."""
-    return any(value is not None for value in (options.id, options.name, options.error, options.data))
+    return any(value is not None for value in (options.id, options.name, options.error, options.failure, options.data))
 
 
 def find(queue: Queue, options: argparse.Namespace, states: Sequence[str] = STATES) -> Iterator[Found]:
@@ -71,7 +75,15 @@ def matches(job: Job, options: argparse.Namespace) -> bool:
         return False
     if options.error is not None and not fnmatchcase(job.failed_reason or "", options.error):
         return False
+    if options.failure is not None and _failure(job) != options.failure:
+        return False
     return options.data is None or re.search(re.escape(options.data), _text_of_data(job), re.IGNORECASE) is not None
+
+
+def _failure(job: Job) -> str | None:
+    if job.failed_reason is None:
+        return None
+    return fingerprint(job.failed_reason, job.stacktrace[-1] if job.stacktrace else "").id
 
 
 def _text_of_data(job: Job) -> str:

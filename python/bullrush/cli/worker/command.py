@@ -62,7 +62,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="jobs at a time per process, of each target (default: as the target says, or 1 per queue)",
     )
     add("-p", "--processes", type=count, default=1, metavar="N", help="processes; one that dies is replaced")
-    add("--burst", action="store_true", help="exit when the queues are empty")
+    add("--burst", action="store_true", help="exit when no job can be taken now; delayed jobs stay")
     add("--reload", action="store_true", help="restart when a Python file changes; needs 'bullrush[reload]'")
     add("--check", action="store_true", help="import, connect, say what would run, and exit")
     add("--shutdown-timeout", type=_seconds, metavar="SECONDS",

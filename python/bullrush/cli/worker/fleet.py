@@ -26,7 +26,7 @@ class Fleet:
         Args:
             workers: the workers.
             on_end: called on the thread of each worker that has ended.
-            burst: end each worker when its queue is empty.
+            burst: end each worker when it can take no job now; delayed jobs stay.
         """
         self.workers: list[AnyWorker] = list(workers)
         #: The exit code, other than `ENDED` once a worker has stopped with an error.

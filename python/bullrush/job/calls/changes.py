@@ -152,7 +152,10 @@ class JobChanges(JobFields):
         reset_attempts_made: bool = False,
         reset_attempts_started: bool = False,
     ) -> None:
-        """Move a failed (or completed) job back to wait. Its parent waits for it again.
+        """Move a failed (or completed) job back to wait.
+
+        A parent in ``waiting-children`` waits for it again. A parent that has failed stays failed: retry it when its
+        children have completed, since a parent that is retried runs at once.
 
         Args:
             state: the state that the job is in.

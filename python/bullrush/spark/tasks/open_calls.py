@@ -114,12 +114,16 @@ class OpenCalls:
 
     def _read(self, ids: Sequence[str]) -> list[Answer | str]:
         """Return the answer of each job, or a sentence about a job that has none yet."""
-        ends = self._queue.core.job_ends(ids).wait()
+        ends = self._queue.core.job_fields(ids, _FIELDS).wait()
         return [_answer(job_id, _End(*fields)) for job_id, fields in zip(ids, ends, strict=True)]
 
 
+#: The names of the fields of `_End` in Redis.
+_FIELDS: Final = ("timestamp", "finishedOn", "returnvalue", "failedReason", "processedOn")
+
+
 class _End(NamedTuple):
-    """What `CoreQueue.job_ends` returns of a job."""
+    """How far a job is."""
 
     timestamp: bytes | None
     finished_on: bytes | None

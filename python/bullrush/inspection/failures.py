@@ -1,0 +1,120 @@
+"""The failed jobs of a queue, grouped: which of them are one failure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from bullrush.base.handle import Handle
+from bullrush.base.operation import operation, reply
+from bullrush.inspection.fingerprint import Fingerprint, fingerprint
+from bullrush.values import checks
+from bullrush.values.encoding import read_number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: So many failed jobs are looked at, the newest ones.
+NEWEST: Final = 10_000
+#: So many are read in a round trip: their stack traces may be long.
+_PAGE: Final = 250
+_FIELDS: Final = ("name", "failedReason", "stacktrace", "finishedOn")
+
+
+@dataclass
+class FailureGroup:
+    """Failed jobs with one cause. Times are in ms since 1970.
+
+    Attributes:
+        id: the fingerprint; it is the same in each program and at each time.
+        label: the error with its values left out, and where it came from.
+        error: the type of the error; "" if it is not known.
+        place: the function of the user that it came from, with its file; "" if it is not known.
+        first: when the first one of these jobs failed.
+        last: when the last one failed.
+        names: how many jobs there are of each name, the most frequent one first.
+        job_ids: the ids of the jobs, those that failed last first.
+    """
+
+    id: str
+    label: str
+    error: str
+    place: str
+    first: int | None = None
+    last: int | None = None
+    names: dict[str, int] = field(default_factory=dict)
+    job_ids: list[str] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        """How many jobs there are."""
+        return len(self.job_ids)
+
+    def _take(self, job_id: str, name: str, at: int | None) -> None:
+        self.job_ids.append(job_id)
+        self.names[name] = self.names.get(name, 0) + 1
+        if at is not None:
+            self.first = at if self.first is None else min(self.first, at)
+            self.last = at if self.last is None else max(self.last, at)
+
+
+class FailureCalls(Handle):
+    """The call that groups failures."""
+
+    @operation
+    async def failures(self, newest: int = NEWEST) -> list[FailureGroup]:
+        """Group the failed jobs that are kept by their cause, the largest group first.
+
+        Jobs belong together if their errors have the same type and come from the same place in the user's code; what
+        differs in their texts, such as ids, does not count.
+
+        Args:
+            newest: how many failed jobs are looked at, those that failed last.
+
+        Raises:
+            InvalidOptionError: the number is not positive.
+
+        Redis:
+            One round trip for the ids, and one for each 250 jobs: one HMGET per job.
+        """
+        most = checks.at_least(1)("newest", newest)
+        ids = await reply(self.core.get_ranges(["failed"], 0, most - 1, False))
+        groups: dict[str, FailureGroup] = {}
+        for at in range(0, len(ids), _PAGE):
+            page = ids[at : at + _PAGE]
+            for job_id, fields in zip(page, await reply(self.core.job_fields(page, _FIELDS)), strict=True):
+                _add(groups, job_id, fields)
+        for group in groups.values():
+            group.names = dict(Counter(group.names).most_common())
+        return sorted(groups.values(), key=lambda group: (-group.count, group.id))
+
+
+def _add(groups: dict[str, FailureGroup], job_id: str, fields: Sequence[bytes | None]) -> None:
+    """Put a failed job into its group. One that was removed meanwhile is left out."""
+    name, reason, stack, at = fields
+    if reason is None and at is None:
+        return
+    found = fingerprint(_text(reason), _last(stack))
+    group = groups.setdefault(found.id, _group(found))
+    ended = read_number(at)
+    group._take(job_id, _text(name), None if ended is None else int(ended))
+
+
+def _group(found: Fingerprint) -> FailureGroup:
+    return FailureGroup(found.id, found.label, found.error, found.place)
+
+
+def _text(raw: bytes | None) -> str:
+    return "" if raw is None else raw.decode(errors="replace")
+
+
+def _last(stacks: bytes | None) -> str:
+    """Return the stack trace of the last attempt; "" if there is none that can be read."""
+    try:
+        found: Any = orjson.loads(stacks or b"[]")
+    except ValueError:
+        return ""
+    return found[-1] if isinstance(found, list) and found and isinstance(found[-1], str) else ""
