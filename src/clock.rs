@@ -14,13 +14,18 @@ static MOVED: Notify = Notify::const_new();
 
 /// Milliseconds since the epoch, as they are stored in Redis. Never used to measure durations.
 pub fn now_ms() -> i64 {
+    now_us() / 1_000
+}
+
+/// The same clock in microseconds.
+pub fn now_us() -> i64 {
     match STOPPED_AT.load(Ordering::Relaxed) {
         RUNNING => {
             let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            let now = i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX);
-            now.saturating_add(AHEAD.load(Ordering::Relaxed))
+            let now = i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX);
+            now.saturating_add(AHEAD.load(Ordering::Relaxed).saturating_mul(1_000))
         }
-        at => at,
+        at => at.saturating_mul(1_000),
     }
 }
 

@@ -147,6 +147,7 @@ impl BlockingLink {
             let mut cmd = redis::cmd("BZPOPMIN");
             cmd.arg(keys).arg(format!("{:.3}", part.as_secs_f64()));
             let Some(popped) = self.wait_until(&cmd, part, read_marker, ended.as_mut()).await? else { return Ok(None) };
+            self.pace.reset();
             self.heartbeat.beat();
             if popped.is_none() {
                 // Then the Sentinels are asked again.
@@ -172,6 +173,17 @@ impl BlockingLink {
     /// the backoff. [`Error::Server`]; [`Error::Closed`].
     pub async fn wait<T>(&mut self, cmd: &Cmd, timeout: Duration, read: impl FnOnce(Value) -> Result<T>) -> Result<T> {
         let reply = self.wait_until(cmd, timeout, read, pin!(future::pending())).await?;
+        self.pace.reset();
+        reply.ok_or(Error::Closed)
+    }
+
+    /// Runs a command that does not block. It says nothing about waits: a connection that answers and breaks each wait
+    /// is not tried without a pause.
+    ///
+    /// # Errors
+    /// See [`BlockingLink::wait`].
+    pub async fn ask<T>(&mut self, cmd: &Cmd, read: impl FnOnce(Value) -> Result<T>) -> Result<T> {
+        let reply = self.wait_until(cmd, Duration::ZERO, read, pin!(future::pending())).await?;
         reply.ok_or(Error::Closed)
     }
 
@@ -227,7 +239,6 @@ impl BlockingLink {
             }
         };
         self.wire = Some(wire).filter(|_| !has_ended);
-        self.pace.reset();
         Ok(Some(value))
     }
 

@@ -163,7 +163,13 @@ impl Link {
             }
             match refused {
                 None => wire.proven.store(true, Ordering::Relaxed),
-                Some(fault) => self.after_fault(fault, &wire, &mut tries).await?,
+                Some(fault) => {
+                    self.after_fault(fault, &wire, &mut tries).await?;
+                    if retry == Retry::Look {
+                        // What is read together is of one time: what was read before the refusal may have changed.
+                        results.iter_mut().for_each(|result| *result = None);
+                    }
+                }
             }
         }
     }

@@ -72,7 +72,7 @@ impl Reader {
         let mut last = command("XREVRANGE", &self.key);
         last.arg("+").arg("-").arg("COUNT").arg(1);
         let newest = |reply| reply::array(reply)?.pop().map(Entry::from_value).transpose();
-        let end = self.link.wait(&last, Duration::ZERO, newest).await?.map(|entry| entry.id);
+        let end = self.link.ask(&last, newest).await?.map(|entry| entry.id);
         self.compared = self.link.generation();
         Ok(match (after, end) {
             (None, end) => end.unwrap_or_else(|| BEGINNING.to_owned()),
@@ -93,11 +93,16 @@ impl Reader {
     }
 }
 
-/// Reads the entries of the one stream that was asked for: its name and its entries, as a pair (RESP2) or flat (RESP3).
+/// Reads the entries of the one stream that was asked for: its name and its entries, as a pair (RESP2) or flat, as the
+/// map of RESP3.
 fn entries(reply: Value) -> Result<Vec<Entry>> {
-    let Some(stream) = reply::array(reply)?.into_iter().next() else { return Ok(Vec::new()) };
-    let entries = reply::array(stream)?.pop().map(reply::array).transpose()?.unwrap_or_default();
-    entries.into_iter().map(Entry::from_value).collect()
+    let mut streams = reply::array(reply)?;
+    let entries = match streams.pop() {
+        None => return Ok(Vec::new()),
+        Some(last) if streams.is_empty() => reply::exactly(2, last)?.pop().unwrap_or(Value::Nil),
+        Some(last) => last,
+    };
+    reply::array(entries)?.into_iter().map(Entry::from_value).collect()
 }
 
 fn command(name: &str, key: &str) -> Cmd {

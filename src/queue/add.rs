@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::adder::{AddedJobs, Adder};
 use super::coalescer::{CoalescedCall, OnDone};
-use super::durability::durably;
 use super::handle::QueueHandle;
 use crate::error::Result;
 use crate::protocol::{due, JobBatch, NewJob};
@@ -33,14 +32,13 @@ impl QueueHandle {
         let call = CoalescedCall::new(job, on_done);
         let queue = self.clone();
         Some(async move {
-            let durability = queue.durability.as_ref();
             match queue.writable().await {
-                Ok(()) => call.send(&queue.link, durability, &queue.keys, queue.options.wake).await,
+                Ok(()) => call.send(&queue.adding, &queue.link, queue.options.wake).await,
                 Err(error) => call.fail(&error),
             }
             while let Some(next) = if alone { None } else { queue.single.next() } {
                 let link = queue.link.after_waiting(next.waited());
-                next.send(&link, durability, &queue.keys, queue.options.wake).await;
+                next.send(&queue.adding, &link, queue.options.wake).await;
             }
         })
     }
@@ -69,12 +67,14 @@ impl QueueHandle {
         self.writable().await?;
         // Only batches of more than one call use the bulk link.
         let link = if batch.chunks().nth(1).is_none() { &self.link } else { &self.bulk };
-        durably(self.durability.as_ref(), link, &self.keys, |link| async {
-            let mut adder = Adder::new(link.clone(), self.keys.clone(), self.options.wake).waiting_for_memory(oom_wait);
-            adder.add(batch).await?;
-            adder.finish().await
-        })
-        .await
+        self.adding
+            .run(link, |link| async {
+                let mut adder =
+                    Adder::new(link.clone(), self.keys.clone(), self.options.wake).waiting_for_memory(oom_wait);
+                adder.add(batch).await?;
+                adder.finish().await
+            })
+            .await
     }
 
     /// Opens a stream of batches into the queue.

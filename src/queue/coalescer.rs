@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::durability::{durably, Durability};
+use super::adding::Adding;
 use crate::connection::Link;
 use crate::error::{Error, Result};
 use crate::mutex::Mutex;
 use crate::protocol::batch::{MAX_BYTES, MAX_JOBS};
-use crate::protocol::{JobBatch, Keys, NewJob};
+use crate::protocol::{JobBatch, NewJob};
 use crate::scripts::add::{add_jobs, AddedRun};
 use crate::scripts::hint::Wake;
 
@@ -86,11 +86,11 @@ impl CoalescedCall {
         self.on_done.push(on_done);
     }
 
-    pub async fn send(self, link: &Link, durability: Option<&Durability>, keys: &Keys, wake: Wake) {
+    pub async fn send(self, adding: &Adding, link: &Link, wake: Wake) {
         // `has_room` keeps the batch within the size of one chunk.
         let Some(chunk) = self.batch.chunk_at(0) else { return };
         let runs = chunk.runs();
-        let added = match durably(durability, link, keys, |link| add_jobs(link, keys, &runs, wake)).await {
+        let added = match adding.run(link, |link| add_jobs(link, &adding.keys, &runs, wake)).await {
             Ok(added) => added,
             Err(error) => return self.fail(&error),
         };

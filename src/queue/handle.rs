@@ -6,9 +6,10 @@ use std::sync::Arc;
 use redis::{Cmd, Value};
 use tokio::sync::OnceCell;
 
+use super::adding::Adding;
 use super::checks;
 use super::coalescer::Coalescer;
-use super::durability::{durably, Durability, Durable};
+use super::durability::{Durability, Durable};
 use super::registration::Registration;
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
@@ -41,9 +42,8 @@ pub struct QueueHandle {
     pub(super) options: QueueOptions,
     checked: OnceCell<()>,
     meta_written: OnceCell<()>,
-    pub(super) registration: Option<Arc<Registration>>,
     pub(super) single: Coalescer,
-    pub(super) durability: Option<Durability>,
+    pub(super) adding: Adding,
 }
 
 impl QueueHandle {
@@ -51,29 +51,28 @@ impl QueueHandle {
     #[must_use]
     pub fn new(link: Link, bulk: Link, keys: Keys, options: QueueOptions) -> Self {
         QueueHandle {
+            adding: Adding::new(link.clone(), keys.clone()),
             link,
             bulk,
             keys,
             options,
             checked: OnceCell::new(),
             meta_written: OnceCell::new(),
-            registration: None,
             single: Coalescer::default(),
-            durability: None,
         }
     }
 
     /// The queue is a route: it is registered before anything is added to it.
     #[must_use]
     pub fn with_registration(mut self, registration: Option<Registration>) -> Self {
-        self.registration = registration.map(Arc::new);
+        self.adding.registration = registration.map(Arc::new);
         self
     }
 
     /// Adds jobs on this link, which is for nothing else, and waits there until they are durable.
     #[must_use]
     pub fn with_durability(mut self, durable: Option<(Link, Durable)>) -> Self {
-        self.durability = durable.map(|(link, wanted)| Durability::new(link, wanted));
+        self.adding.durability = durable.map(|(link, wanted)| Durability::new(link, wanted));
         self
     }
 
@@ -115,10 +114,7 @@ impl QueueHandle {
     /// See [`QueueHandle::ready`]; of a route also [`Error::RouteLimit`] and [`Error::RouteCollision`].
     pub async fn writable(&self) -> Result<()> {
         self.ready().await?;
-        let is_new = match &self.registration {
-            Some(registration) => registration.ensure(&self.link, &self.keys).await?,
-            None => false,
-        };
+        let is_new = self.adding.prepare().await?;
         let write = || async {
             if !self.options.skip_metas_update {
                 checks::write_meta(&self.link, &self.keys, self.options.max_len_events).await?;
@@ -144,14 +140,12 @@ impl QueueHandle {
     where
         F: Future<Output = Result<T>>,
     {
-        durably(self.durability.as_ref(), &self.link, &self.keys, add).await
+        self.adding.run(&self.link, add).await
     }
 
     /// Whether a call would be sent at once.
     pub(super) fn is_connected_and_prepared(&self) -> bool {
-        self.meta_written.initialized()
-            && self.link.is_connected()
-            && self.registration.as_ref().is_none_or(|registration| registration.is_fresh())
+        self.meta_written.initialized() && self.link.is_connected() && self.adding.is_ready()
     }
 
     pub(super) async fn read(&self, cmd: &Cmd) -> Result<Value> {

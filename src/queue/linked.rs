@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::durability::durably;
 use super::handle::QueueHandle;
 use crate::connection::Link;
 use crate::error::{Error, Result};
@@ -28,8 +27,7 @@ impl QueueHandle {
         if self.link.ready().await?.cluster {
             calls.iter().try_for_each(LinkedCall::check_slot)?;
         }
-        let durability = self.durability.as_ref();
-        durably(durability, link, &self.keys, |link| self.add_linked_on(link, &calls, oom_wait)).await
+        self.adding.run(link, |link| self.add_linked_on(link, &calls, oom_wait)).await
     }
 
     async fn add_linked_on(

@@ -2,6 +2,7 @@
 
 mod add;
 mod adder;
+mod adding;
 mod checks;
 mod coalescer;
 mod durability;

@@ -27,8 +27,8 @@ pub struct Registration {
     target: Target,
     fallback: NewFallback,
     known_for: Duration,
-    /// When it was last registered.
-    last: Mutex<Option<Instant>>,
+    /// When it was last registered, and on which connection: the server behind a later one may not know the route.
+    last: Mutex<Option<(Instant, Option<u64>)>>,
     /// Held by the call that registers it; others wait for that one.
     turn: tokio::sync::Mutex<()>,
     /// It is looked at again when its time is over.
@@ -55,18 +55,21 @@ impl Registration {
         Registration { known_for, ..self }
     }
 
-    pub(super) fn is_fresh(&self) -> bool {
-        self.last.lock().is_some_and(|last| last.elapsed() < self.known_for)
+    pub(super) fn is_fresh(&self, link: &Link) -> bool {
+        let known = |(at, connection): (Instant, Option<u64>)| {
+            at.elapsed() < self.known_for && connection.is_some() && connection == link.generation()
+        };
+        self.last.lock().is_some_and(known)
     }
 
     /// Registers the route `keys`, unless that was done a short time ago. True if it is new in the registry.
     pub(super) async fn ensure(self: &Arc<Self>, link: &Link, keys: &Keys) -> Result<bool> {
-        if self.is_fresh() {
+        if self.is_fresh(link) {
             self.look_again(link, keys);
             return Ok(false);
         }
         let _turn = self.turn.lock().await;
-        if !self.is_fresh() {
+        if !self.is_fresh(link) {
             let prefix = self.base.prefix();
             if link.ready().await?.cluster && hash_tag(&format!("{prefix}:")).is_none() {
                 return Err(Error::QueueName(format!(
@@ -74,8 +77,9 @@ impl Registration {
                      \"{{{prefix}}}\""
                 )));
             }
+            let connection = link.generation();
             let is_new = register(link, &self.base, keys, &self.target, &self.fallback).await?;
-            *self.last.lock() = Some(Instant::now());
+            *self.last.lock() = Some((Instant::now(), connection));
             return Ok(is_new);
         }
         Ok(false)
@@ -88,7 +92,7 @@ impl Registration {
             return;
         }
         let (registration, link, keys) = (self.clone(), link.downgrade(), keys.clone());
-        let age = self.last.lock().map_or(Duration::ZERO, |last| last.elapsed());
+        let age = self.last.lock().map_or(Duration::ZERO, |(last, _)| last.elapsed());
         let rest = self.known_for.saturating_sub(age);
         tokio::spawn(async move {
             tokio::time::sleep(rest).await;

@@ -85,7 +85,7 @@ impl QueueHandle {
     pub async fn obliterate(&self, count: i64, force: bool) -> Result<()> {
         self.ready().await?;
         while manage::obliterate(&self.link, &self.keys, count, force).await? {}
-        if let Some(registration) = &self.registration {
+        if let Some(registration) = &self.adding.registration {
             return registration.end(&self.link).await;
         }
         match split_name(self.keys.name()) {

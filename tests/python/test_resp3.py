@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from redis import Redis
 
-from bullrush import Queue, Worker
+from bullrush import Queue, QueueEvents, Worker
 from tests.waiting import wait_until
 
 READS: dict[str, Callable[[Queue], Any]] = {
@@ -59,3 +60,19 @@ def test_a_worker_with_resp3_is_healthy_while_a_delayed_job_is_due(queue: Queue,
         wait_until(lambda: worker.health().oldest_due_age is not None)
         assert worker.health().problems == ()
         go_on.set()
+
+
+def test_events_are_heard_with_resp3_on_one_connection(queue: Queue, resp3: str, redis: Redis) -> None:
+    before = redis.info("stats")["total_connections_received"]
+    with QueueEvents(queue.name, url=resp3) as events:
+        events.wait_until_ready()
+        heard = iter(events)
+        added = [queue.add("n") for _ in range(300)]
+        found = [next(heard) for _ in range(600)]
+    assert [event.job_id for event in found if event.event == "added"] == [job.id for job in added]
+    assert redis.info("stats")["total_connections_received"] - before < 20
+
+
+def test_the_end_of_a_job_is_heard_with_resp3(queue: Queue, resp3: str) -> None:
+    with Queue(queue.name, url=resp3) as twin, Worker(queue.name, lambda job: 7, url=resp3, autorun=True):
+        assert twin.add("n").wait_until_finished(timeout=10_000, via="events") == 7

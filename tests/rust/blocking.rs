@@ -3,16 +3,17 @@
 use std::future::pending;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bullrush::connection::{BlockingLink, Link};
 use bullrush::error::Error;
+use bullrush::events::Reader;
 use bullrush::protocol::Keys;
 use bullrush::worker::fetch::{Fetcher, Marker, MarkerWaiter, Watch};
 use bullrush::worker::lanes::Lane;
 use futures_util::FutureExt;
 
-use crate::fake::{bulk, confirmed, Fake};
+use crate::fake::{bulk, confirmed, greeted, Fake};
 use crate::proxy::Proxy;
 use crate::server::{endpoint, number, run, text, timeout, until, Server};
 
@@ -155,4 +156,25 @@ async fn a_wait_for_markers_goes_to_the_server_of_the_calls_although_a_sentinel_
         popped = popped.or(blocking.wait_marker("marker", Duration::from_millis(300), pending()).await.unwrap());
     }
     assert_eq!(popped, Some(("0".into(), 0.0)));
+}
+
+#[tokio::test]
+async fn a_reader_of_events_whose_waits_break_connects_with_pauses_that_grow() {
+    let (port, fake) = Fake::start(|_, words| match words[0].as_str() {
+        "XREVRANGE" => "*0\r\n".into(),
+        "XREAD" => "+no stream\r\n".into(),
+        _ => greeted(words).unwrap_or_else(|| "+OK\r\n".into()),
+    })
+    .await;
+    let keys = Keys::new("bull", "q").unwrap();
+    let at = endpoint(&format!("redis://127.0.0.1:{port}/0"));
+    let mut reader = Reader::new(at, "reader".into(), &keys, Duration::from_secs(5));
+    let began = Instant::now();
+    for _ in 0..5 {
+        let position = reader.connect(None).await.unwrap();
+        let read = reader.read(&position).await;
+        assert!(matches!(read, Err(Error::ConnectionLost(_))), "{read:?}");
+    }
+    assert_eq!(fake.made(), 5);
+    assert!(began.elapsed() > Duration::from_millis(300), "{:?}", began.elapsed());
 }

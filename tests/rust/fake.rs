@@ -70,3 +70,13 @@ pub fn confirmed(words: &[String]) -> String {
     let kind = words[0].to_lowercase();
     words[1..].iter().map(|channel| format!("*3\r\n{}{}:1\r\n", bulk(&kind), bulk(channel))).collect()
 }
+
+/// What a data server says to a new connection and to proofs; `None` for other commands.
+pub fn greeted(words: &[String]) -> Option<String> {
+    Some(match words[0].as_str() {
+        "INFO" => bulk("redis_version:7.0.15\r\nrun_id:x\r\ncluster_enabled:0\r\nrole:master\r\n"),
+        "ECHO" => bulk(&words[1]),
+        "CLIENT" | "SELECT" => "+OK\r\n".into(),
+        _ => return None,
+    })
+}

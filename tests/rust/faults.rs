@@ -1,15 +1,18 @@
 //! The link with faults: lost connections, lost replies, servers that refuse or stop answering.
 
 use std::future::Future;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bullrush::connection::{Link, LinkOptions, LinkState, Retry};
 use bullrush::error::{Error, Result};
-use bullrush::protocol::{JobBatch, Keys, NewJob};
+use bullrush::protocol::{reply, JobBatch, Keys, NewJob};
 use bullrush::queue::{AddedJobs, QueueHandle, QueueOptions};
 use bullrush::scripts::hint::Wake;
 use redis::Value;
 
+use crate::fake::{bulk, greeted, Fake};
 use crate::proxy::{Disorder, Proxy};
 use crate::queue::job;
 use crate::server::{endpoint, number, run, text, timeout, until, Server};
@@ -255,4 +258,22 @@ async fn an_add_that_was_executed_is_in_doubt_although_no_connection_comes_for_t
         assert!(matches!(added, Err(Error::OutcomeUnknown(_))), "{disorder:?}: {added:?}");
         assert!(disorder.is_none() || proxy.has_disturbed());
     }
+}
+
+#[tokio::test]
+async fn reads_of_one_pipeline_are_of_one_time_although_the_server_refuses_one_of_them_for_now() {
+    let (asked, busy) = (Arc::new(AtomicUsize::new(0)), "-BUSY Redis is busy running a script\r\n".to_owned());
+    let count = asked.clone();
+    let (port, _) = Fake::start(move |_, words| match words[0].as_str() {
+        "GET" if words[1] == "state" && count.fetch_add(1, Ordering::SeqCst) == 0 => busy.clone(),
+        "GET" if count.load(Ordering::SeqCst) < 2 => bulk("before"),
+        "GET" => bulk("after"),
+        _ => greeted(words).unwrap_or_else(|| "+OK\r\n".into()),
+    })
+    .await;
+    let link = Link::open(endpoint(&format!("redis://127.0.0.1:{port}/0")), timeout(20_000));
+    let reads = ["state", "result"].map(|key| redis::cmd("GET").arg(key).clone());
+    let found = link.pipeline(&reads, Retry::Look).await.unwrap();
+    let found: Vec<String> = found.into_iter().map(|value| reply::text(value.unwrap()).unwrap()).collect();
+    assert_eq!(found, ["after", "after"]);
 }

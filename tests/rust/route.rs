@@ -8,7 +8,7 @@ use bullrush::protocol::{JobBatch, Keys, Tier};
 use bullrush::queue::{QueueHandle, QueueOptions, Registration};
 
 use crate::queue::job;
-use crate::server::{number, run, text, Server};
+use crate::server::{number, run, text, until, Server};
 
 fn tokens(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
@@ -240,6 +240,25 @@ async fn a_route_with_jobs_is_registered_again_when_its_base_was_removed_and_one
         assert_eq!(number(&link, "HLEN bull:q:ext:routes").await, again);
         run(&link, "DEL bull:q:ext:routes").await;
     }
+}
+
+#[tokio::test]
+async fn a_route_is_registered_again_when_the_server_behind_a_new_connection_does_not_know_it() {
+    let server = Server::start();
+    let (link, observer) = (server.link(), server.link());
+    let (base, route) = (Keys::new("bull", "q").unwrap(), Keys::new("bull", "q~cap.gpu").unwrap());
+    let registration = Registration::new(base, target("gpu", "", "", Mode::All), NewFallback::Unchanged);
+    let queue = QueueHandle::new(link.clone(), link.clone(), route, QueueOptions::default())
+        .with_registration(Some(registration));
+    let mut batch = JobBatch::new();
+    batch.push(job("{}"));
+    queue.add_jobs(&batch).await.unwrap();
+    run(&observer, "DEL bull:q:ext:routes").await;
+    let before = link.generation();
+    link.renew("of the test");
+    until("it has connected anew", || async { link.generation() > before }).await;
+    queue.add_jobs(&batch).await.unwrap();
+    assert_eq!(number(&observer, "HLEN bull:q:ext:routes").await, 1);
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ impl Engine {
         match self.end.limits.until {
             Until::Closed => false,
             Until::Empty => self.lanes.states.iter().all(|state| {
-                let is_empty = state.hint.is_idle() && state.lane.limited_for(now_ms()).is_none();
+                let is_empty = state.hint.is_idle() && state.lane.limited_for().is_none();
                 is_empty || state.is_left_out()
             }),
             Until::Drained => match self.is_drained().await {

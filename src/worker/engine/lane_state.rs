@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use tokio::task::AbortHandle;
 
 use super::scan_rest::ScanRest;
-use crate::clock::now_ms;
 use crate::error::Error;
 use crate::error_once::ErrorOnce;
 use crate::worker::fetch::{FetchHint, Room, SentFetch, Share};
@@ -87,7 +86,7 @@ impl LaneState {
         if !self.lane.is_served() {
             return None;
         }
-        let limited = self.lane.limited_for(now_ms()).map(|left| now + left);
+        let limited = self.lane.limited_for().map(|left| now + left);
         let known = [limited, self.refused_until(), self.rest.until(), self.share.offer_ends(now)];
         let known = known.into_iter().flatten().max();
         known.or_else(|| (!self.may_grow()).then(|| now + LOOK_AGAIN))

@@ -183,7 +183,7 @@ impl Engine {
     pub(super) fn next_change(&self, may_fetch: bool) -> Option<Duration> {
         let (now, now_ms) = (Instant::now(), now_ms());
         let change = |state: &LaneState| {
-            let limited = state.lane.limited_for(now_ms).map(|time| time.min(LONGEST_LIMIT));
+            let limited = state.lane.limited_for().map(|time| time.min(LONGEST_LIMIT));
             let refused =
                 state.refused_until().max(state.rest.until()).map(|until| until.saturating_duration_since(now));
             let due = || state.hint.due_at().filter(|_| may_fetch).map(|at| millis(at - now_ms));

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use super::rate_limit::{RateLimit, SharedLimit};
 use super::spec::LaneSpec;
-use crate::clock::now_ms;
 use crate::mutex::Mutex;
 use crate::protocol::{Keys, Tier};
 use crate::timers::held_locks::HeldLocks;
@@ -142,16 +141,16 @@ impl Lane {
         self.own_limit.limit_for(ms);
     }
 
-    /// How long nothing may be fetched here, at that time (ms since the epoch).
+    /// How long nothing may be fetched here.
     #[must_use]
-    pub fn limited_for(&self, now: i64) -> Option<Duration> {
-        self.limit.left(now).max(self.own_limit.left(now))
+    pub fn limited_for(&self) -> Option<Duration> {
+        self.limit.left().max(self.own_limit.left())
     }
 
     /// Whether nothing may be fetched here now.
     #[must_use]
     pub fn is_limited(&self) -> bool {
-        self.holds.load(Ordering::SeqCst) > 0 || self.limited_for(now_ms()).is_some()
+        self.holds.load(Ordering::SeqCst) > 0 || self.limited_for().is_some()
     }
 
     /// Let no job start that was fetched up to now.
