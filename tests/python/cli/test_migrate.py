@@ -31,6 +31,8 @@ WRONG = {
     ),
     "no_such_flavor": (["--to-name", "x", "--flavor", "5"], "there is no '5'. There are: 1, 2, 3, 4"),
     "no_such_order": (["--to-name", "x", "--order", "random"], "there is no 'random'"),
+    "no_such_zone": (["--to-name", "x", "--tz", "Paris"], "is not the name of a time zone such as"),
+    "zone_of_a_bridge": (["--to-name", "x", "--bridge", "--tz", "UTC"], "--tz does not go together with --bridge"),
     "no_number": (["--to-name", "x", "--history", "all"], "'all' is no whole number greater than 0"),
     "no_url_of_redis": (["--to-url", "http://x"], "must start with redis://"),
     "a_name_with_a_colon": (["--to-name", "a:b"], "Queue name cannot contain :"),
@@ -100,6 +102,18 @@ def test_a_dry_run_writes_nothing(run, bull, redis):
     ended = run("migrate", bull.name, "--to-prefix", "moved", "--dry-run")
     assert ended.code == 0 and "3 jobs would be moved" in ended.out
     assert sorted(redis.keys(f"*:{bull.name}:*")) == before
+
+
+def test_schedulers_without_a_time_zone_are_named_and_get_the_one_that_is_given(run, bull, target, redis):
+    key = "digest::::0 7 * * *"
+    redis.zadd(f"bull:{bull.name}:repeat", {key: 4_000_000_000_000})
+    note = f"special: 1 in repeat ({key}): its cron pattern has no time zone"
+    rehearsed = run("migrate", bull.name, "--to-prefix", "moved", "--dry-run")
+    assert note in rehearsed.out and "--tz ZONE gives it one" in rehearsed.out
+    words = ("--to-prefix", "moved", "--tz", "Europe/Paris")
+    assert note not in run("migrate", bull.name, *words, "--dry-run").out
+    assert note not in run("migrate", bull.name, *words).out
+    assert [one["tz"] for one in target.get_job_schedulers()] == ["Europe/Paris"]
 
 
 def test_a_job_that_is_left_has_its_reason_and_the_exit_code_1(run, bull, redis):

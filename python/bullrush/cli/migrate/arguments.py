@@ -26,8 +26,8 @@ MODES: Final = ("dry_run", "verify", "cleanup", "bridge", "remove", "forget")
 ALONE: Final = ("remove", "forget")
 
 #: The options that say how jobs are moved.
-MOVING: Final = ("merge", "order", "history", "legacy_workers_stopped", "default_name", "keep_backoff")
-BRIDGING: Final = ("mirror", "default_name", "keep_backoff")
+MOVING: Final = ("merge", "order", "history", "legacy_workers_stopped", "default_name", "keep_backoff", "tz")
+BRIDGING: Final = ("mirror", "order", "default_name", "keep_backoff")
 
 _KNOWN: Final = {"move": MOVING, "dry_run": MOVING, "bridge": BRIDGING}
 
@@ -56,6 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     moving.add_argument("--history", type=count, metavar="N", help="also the last N completed and N failed jobs")
     moving.add_argument("--default-name", metavar="NAME", help="the name of jobs without one (default: __default__)")
     moving.add_argument("--keep-backoff", action="store_true", help="exponential backoff keeps the delays of Bull")
+    moving.add_argument("--tz", metavar="ZONE", help="the time zone of cron patterns without one, such as Europe/Paris")
     moving.add_argument(
         "--legacy-workers-stopped",
         action="store_true",

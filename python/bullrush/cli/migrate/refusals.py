@@ -20,6 +20,7 @@ _WORDS: Final = (
     (r'flavor="(\d)" or "(\d)"', r"--flavor \1 or \2"),
     (r'flavor="(\d)"', r"--flavor \1"),
     (r"\bmerge=True", "--merge"),
+    (r"\btz=ZONE\b", "--tz ZONE"),
     (r"\bthe bridge with mirror=True", "it with --bridge --mirror"),
     (r"\blegacy_workers_stopped\b", "--legacy-workers-stopped"),
     (r"entries in ext:claim still", "jobs that a migrator has claimed"),

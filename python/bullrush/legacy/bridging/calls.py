@@ -12,7 +12,7 @@ from bullrush.extending import QueueCalls, checks, operation, reply, sleep
 from bullrush.legacy.bridging.bridge import Bridge
 from bullrush.legacy.bridging.mirroring import Mirror
 from bullrush.legacy.bridging.watch import Watch
-from bullrush.legacy.convert import UNNAMED, Rules
+from bullrush.legacy.convert import UNNAMED, Order, Rules
 from bullrush.legacy.flavor import LegacyBase
 from bullrush.legacy.migrating.claiming import ClaimingMover
 from bullrush.legacy.migrating.moved import Ids
@@ -42,6 +42,7 @@ class LegacyBridging(LegacyBase):
         mirror: bool = False,
         until: Literal["empty"] | None = None,
         max_seconds: float | None = None,
+        order: Order = "keep",
         default_name: str = UNNAMED,
         keep_backoff: bool = False,
         on_progress: OnProgress | None = None,
@@ -73,6 +74,8 @@ class LegacyBridging(LegacyBase):
                 worker's say that it is to be removed. A job that is removed there by hand fails for its callers.
             until: "empty": ends when no job waits or is delayed, and all ends are mirrored.
             max_seconds: ends after so many seconds.
+            order: as for `migrate`. With ``keep`` waiting jobs lose their priority, also those that come while the
+                bridge runs. ``priority`` keeps it: BullMQ runs such jobs after those without.
             default_name: the name of jobs that have none.
             keep_backoff: True keeps Bull's exponential delays, see `bullrush.legacy.backoff.bull_backoff`.
             on_progress: is called after every batch, with a `Progress`.
@@ -92,7 +95,7 @@ class LegacyBridging(LegacyBase):
             raise InvalidOptionError(f'until must be "empty" or None, not {until!r}')
         seconds = None if max_seconds is None else checks.positive_seconds("max_seconds", max_seconds)
         deadline = None if seconds is None else time.monotonic() + seconds
-        rules = check_rules("keep", default_name, keep_backoff)
+        rules = check_rules(order, default_name, keep_backoff)
         target = check_target(to, self.qualified_name, place(self._url))
         self.core  # noqa: B018 - a queue that is closed already is refused
         try:

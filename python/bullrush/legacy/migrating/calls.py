@@ -16,10 +16,11 @@ from bullrush.legacy.migrating.migration import STATE_OF, Migration
 from bullrush.legacy.migrating.moved import Ids, Mover, new_ids
 from bullrush.legacy.migrating.movers import claiming_mover, repeating, slot_mover, source_at
 from bullrush.legacy.migrating.options import Options, check_options, check_target, place
-from bullrush.legacy.migrating.signpost import leads_to, leave_signpost, read_signpost, remove_signpost
+from bullrush.legacy.migrating.signpost import leads_to, leave_signpost, remove_signpost
 from bullrush.legacy.migrating.survey import NewIdsOf, Survey
 from bullrush.legacy.reading import STATES, count_states, read_all
 from bullrush.legacy.report import MigrationReport, OnProgress, Remark, Verification
+from bullrush.legacy.signpost import read_signpost
 
 #: So many finished jobs of each state are deleted per script.
 _CLEANED: Final = 100
@@ -42,6 +43,7 @@ class LegacyMigrating(LegacyBase):
         history: int = 0,
         default_name: str = UNNAMED,
         keep_backoff: bool = False,
+        tz: str | None = None,
         merge: bool = False,
         legacy_workers_stopped: bool = False,
         dry_run: bool = False,
@@ -64,13 +66,16 @@ class LegacyMigrating(LegacyBase):
         Args:
             to: the queue that the jobs go to. On the same server and database (and on a cluster with the same hash tag)
                 one script moves a job.
-            order: ``keep`` lets jobs run in the order in which Bull would run them. ``priority`` gives those with a
-                priority to BullMQ's priorities: they run after all others there.
+            order: ``keep`` lets waiting jobs run in the order in which Bull would run them, and forgets their
+                priorities. ``priority`` gives those with a priority to BullMQ's priorities: they run after all others
+                there. Delayed jobs and repeatables keep their priority with both.
             history: how many of the newest completed and of the newest failed jobs move, too. The others stay until
                 `cleanup`.
             default_name: the name of jobs without one.
             keep_backoff: exponential backoff keeps Bull's delays: the workers need
                 ``backoff_strategy=bullrush.legacy.bull_backoff``.
+            tz: the time zone of cron patterns that have none, such as ``Europe/Paris``. Without it that of whichever
+                worker makes the next job counts.
             merge: the other queue may have jobs; they may also if the signpost leads there: an earlier run has moved
                 them.
             legacy_workers_stopped: no worker of Bull runs any more, so jobs that are active move, too, when nobody has
@@ -89,6 +94,7 @@ class LegacyMigrating(LegacyBase):
             history,
             default_name,
             keep_backoff,
+            tz,
             merge=merge,
             legacy_workers_stopped=legacy_workers_stopped,
             dry_run=dry_run,
@@ -274,8 +280,12 @@ class LegacyMigrating(LegacyBase):
         """Write to the report what a migration would do."""
         counts = await reply(target.core.get_counts(list(TARGET_STATES.values())))
         new_ids_of = _new_ids_of(target, await self._ids_to_be(target, counts, merge=options.merge))
-        repeatables = await (await repeating(self, target, options.rules)).read()
-        report.schedulers, times = len(repeatables), {one.next for one in repeatables}
+        repeatables = await repeating(self, target, options.rules)
+        times = {one.next for one in await repeatables.read()}
+        noted, unreadable = await repeatables.rehearse()
+        report.schedulers = len(noted)
+        report.notes += [Remark(one.key, "repeat", note) for one, notes in noted for note in notes]
+        report.left += [Remark(key, "repeat", reason) for key, reason in unreadable.items()]
         for name in ("wait", "paused", "delayed"):
             count, renamed, left, notes = await survey.remarks(name, options.rules, new_ids_of, times)
             state = STATE_OF[name]
