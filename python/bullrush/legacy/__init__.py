@@ -12,6 +12,7 @@ from bullrush.legacy.reading import LegacyState
 from bullrush.legacy.repeatable import Repeatable
 from bullrush.legacy.report import (
     BridgeReport,
+    GivenBack,
     LegacyClient,
     LegacyUse,
     MigrationReport,
@@ -23,6 +24,7 @@ from bullrush.legacy.report import (
 __all__ = [
     "BridgeReport",
     "Flavor",
+    "GivenBack",
     "Layout",
     "LegacyClient",
     "LegacyDebounce",

@@ -138,6 +138,23 @@ class Verification:
 
 
 @dataclass
+class GivenBack:
+    """What `LegacyQueue.give_back` did.
+
+    Attributes:
+        returned: how many claimed jobs are in the legacy queue again, by their legacy state.
+        arrived: how many the other queue had got already: they stay there.
+    """
+
+    returned: dict[str, int] = field(default_factory=dict)
+    arrived: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as plain values."""
+        return asdict(self)
+
+
+@dataclass
 class BridgeReport:
     """What `LegacyQueue.bridge` did.
 

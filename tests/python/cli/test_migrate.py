@@ -224,6 +224,25 @@ def test_a_signpost_is_not_forgotten_while_jobs_of_bull_wait_unless_somebody_say
     assert not redis.exists(f"bull:{bull.name}:ext:moved")
 
 
+def test_claimed_jobs_are_given_back_and_not_forgotten(run, bull, redis, redis_url):
+    to = ("--to-prefix", "moved", "--to-url", f"{redis_url.rpartition('/')[0]}/1")
+    run("migrate", bull.name, *to)
+    ids = [bull.add("late").id for _ in range(2)]
+    bull.core.legacy_calls("claim_job", [["wait", id, f"1-{id}-run", 30_000] for id in ids]).wait()
+    refused = run("migrate", bull.name, "--forget", "--yes")
+    assert refused.code == 3 and "2 jobs of queue" in refused.err and "and run nowhere: finish it by `" in refused.err
+    assert refused.err.endswith(", or give them back, by --give-back\n")
+    found = run("migrate", bull.name, *to, "--verify")
+    assert "run again, or give it back to Bull by --give-back" in found.out
+    wrong = run("migrate", bull.name, "--to-prefix", "moved", "--give-back")
+    assert wrong.code == 3 and wrong.err.endswith(", or give them back by --give-back\n")
+    given = run("migrate", bull.name, *to, "--give-back")
+    assert given.code == 0 and given.out == "2 jobs were given back to Bull: 2 waiting.\n"
+    assert [job.id for job in bull.get_jobs("waiting")] == ids
+    again = run("migrate", bull.name, *to, "--give-back", "--json").json
+    assert (again["returned"], again["arrived"]) == ({}, 0)
+
+
 def test_info_lists_queues_of_bull(run, bull, redis):
     def shown() -> tuple[list[str], list[str | None]]:
         lines = [line for line in run("info").out.splitlines() if line.startswith(bull.name)]

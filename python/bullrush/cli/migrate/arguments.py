@@ -21,7 +21,7 @@ EXAMPLES: Final = """\
   bullrush migrate mail --forget                                                   free the name for new queues"""
 
 #: What the command does instead of moving once. At most one of them is given.
-MODES: Final = ("dry_run", "verify", "cleanup", "bridge", "remove", "forget")
+MODES: Final = ("dry_run", "verify", "cleanup", "bridge", "give_back", "remove", "forget")
 #: Those that only the queue of Bull takes part in.
 ALONE: Final = ("remove", "forget")
 
@@ -71,6 +71,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="delete the keys of Bull and its finished jobs, if nothing is left to run",
     )
     instead.add_argument("--bridge", action="store_true", help="carry new jobs over until Ctrl-C or SIGTERM")
+    instead.add_argument(
+        "--give-back",
+        action="store_true",
+        help="give jobs that an interrupted move has claimed back to Bull; those that have moved stay where they are",
+    )
     instead.add_argument(
         "--remove", metavar="ID", help="remove a job from the queue of Bull, such as one that cannot move"
     )

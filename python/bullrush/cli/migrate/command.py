@@ -30,9 +30,13 @@ def run(options: argparse.Namespace) -> int:
     legacy = LegacyQueue(
         options.queue, url=source, prefix=options.prefix, flavor=options.flavor, timeout=options.timeout
     )
+    names = {"source": legacy.qualified_name, "server": address(source)}
     if mode in _ALONE:
         with legacy:
-            _ALONE[mode](legacy, options)
+            try:
+                _ALONE[mode](legacy, options)
+            except LegacyQueueError as error:
+                raise CommandError(in_options(str(error), **names), code_of(error)) from None
         return 0
     target = source if target is None else checked_url(target)
     to = Queue(
@@ -49,8 +53,8 @@ def run(options: argparse.Namespace) -> int:
         try:
             return _MODES[mode](legacy, to, heading, options)
         except LegacyQueueError as error:
-            names = {"source": legacy.qualified_name, "server": address(source), "target": to.qualified_name}
-            raise CommandError(in_options(str(error), **names), code_of(error)) from None
+            text = in_options(str(error), **names, target=to.qualified_name)
+            raise CommandError(text, code_of(error)) from None
 
 
 def _move(legacy: LegacyQueue, to: Queue, heading: printing.Heading, options: argparse.Namespace) -> int:
@@ -89,6 +93,12 @@ def _clean_up(legacy: LegacyQueue, to: Queue, _heading: printing.Heading, option
         finished = printing.finished_of(found.legacy) or "no finished jobs"
         confirm(options, f"Delete the keys of {legacy.qualified_name}, with {finished}?")
     printing.print_cleanup(legacy, legacy.cleanup(to), as_json=options.json)
+    return 0
+
+
+def _give_back(legacy: LegacyQueue, to: Queue, heading: printing.Heading, options: argparse.Namespace) -> int:
+    heading.find_out(legacy)
+    printing.print_given_back(heading, legacy.give_back(to), as_json=options.json)
     return 0
 
 
@@ -139,4 +149,11 @@ def _forget(legacy: LegacyQueue, options: argparse.Namespace) -> None:
 
 
 _ALONE = {"remove": _remove, "forget": _forget}
-_MODES = {"move": _move, "dry_run": _move, "verify": _verify, "cleanup": _clean_up, "bridge": _bridge}
+_MODES = {
+    "move": _move,
+    "dry_run": _move,
+    "verify": _verify,
+    "cleanup": _clean_up,
+    "bridge": _bridge,
+    "give_back": _give_back,
+}

@@ -11,7 +11,16 @@ from bullrush.cli.migrate.refusals import in_options
 from bullrush.cli.terminal.output import jobs_of, say, write, write_json, write_table
 from bullrush.cli.terminal.visible import visible
 from bullrush.errors import LegacyQueueError
-from bullrush.legacy import BridgeReport, LegacyQueue, LegacyUse, MigrationReport, Remark, Verification, place
+from bullrush.legacy import (
+    BridgeReport,
+    GivenBack,
+    LegacyQueue,
+    LegacyUse,
+    MigrationReport,
+    Remark,
+    Verification,
+    place,
+)
 from bullrush.masking import masked
 from bullrush.queue import Queue
 
@@ -177,6 +186,20 @@ def print_cleanup(legacy: LegacyQueue, removed: int, *, as_json: bool) -> None:
     else:
         write(f"{removed:,} {'key' if removed == 1 else 'keys'} of {legacy.qualified_name} deleted.")
         write("Its signpost stays, which sends programs to the new queue: --forget removes it.")
+
+
+def print_given_back(heading: Heading, report: GivenBack, *, as_json: bool) -> None:
+    """Print how many jobs went back to Bull."""
+    if as_json:
+        write_json({**heading.json, **report.to_json()})
+        return
+    say(str(heading))
+    returned = sum(report.returned.values())
+    by_state = ", ".join(f"{count:,} {state}" for state, count in report.returned.items())
+    write(f"{jobs_of(returned)} {'was' if returned == 1 else 'were'} given back to Bull{by_state and f': {by_state}'}.")
+    if report.arrived:
+        was, stay = ("was", "stays") if report.arrived == 1 else ("were", "stay")
+        write(f"{jobs_of(report.arrived)} {was} in the new queue already, and {stay} there.")
 
 
 def print_bridge(heading: Heading, report: BridgeReport, *, as_json: bool) -> None:

@@ -15,6 +15,7 @@ from bullrush.legacy.bridging.watch import Watch
 from bullrush.legacy.convert import UNNAMED, Order, Rules
 from bullrush.legacy.flavor import LegacyBase
 from bullrush.legacy.migrating.claiming import ClaimingMover
+from bullrush.legacy.migrating.claims import check_claims
 from bullrush.legacy.migrating.moved import Ids
 from bullrush.legacy.migrating.movers import claiming_mover, repeating, slot_mover, source_at
 from bullrush.legacy.migrating.options import check_rules, check_target, place
@@ -143,6 +144,7 @@ class LegacyBridging(LegacyBase):
         """Check both queues and register the bridge. All handles are opened here: they may be closed meanwhile."""
         await self._check_owner()
         layout = await self._require_layout() if mirrors else None
+        await check_claims(self, target)
         source = source_at(self, target)
         decision = await self._decide_ids(target, source)
         claiming = claiming_mover(self, target, rules, decision, mirror=mirrors)

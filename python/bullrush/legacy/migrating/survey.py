@@ -25,7 +25,9 @@ _UNLOCKED: Final = (
     "it is active without a lock: its worker has died, or is about to lock it. When all workers of Bull are stopped, "
     "run again with legacy_workers_stopped"
 )
-_CLAIMED: Final = "a migrator has claimed it and has not finished: run again"
+_CLAIMED: Final = (
+    "a migrator has claimed it and has not finished: run again, or give it back to Bull by LegacyQueue.give_back"
+)
 #: Keys of Bull that have nothing to become.
 _KEYS: Final = {
     "limiter": "the rate limit of Bull was not moved: in BullMQ it is an option of workers, Worker(limiter=...)"
