@@ -2,11 +2,10 @@
 
 from bullrush.legacy.adding import LegacyDebounce
 from bullrush.legacy.backoff import bull_backoff
-from bullrush.legacy.discovery import LegacyStatus, find_legacy
-from bullrush.legacy.flavor import Flavor, Layout
+from bullrush.legacy.discovery import LegacyStatus, find_legacy, look_at
+from bullrush.legacy.flavor import ADVICE_FOR_BOTH, Flavor, Layout, Users, read_users
 from bullrush.legacy.job import LegacyJob
 from bullrush.legacy.migrating.options import place
-from bullrush.legacy.migrating.signpost import Signpost, read_signpost
 from bullrush.legacy.queue import LegacyQueue
 from bullrush.legacy.reading import LegacyState
 from bullrush.legacy.repeatable import Repeatable
@@ -20,8 +19,10 @@ from bullrush.legacy.report import (
     Remark,
     Verification,
 )
+from bullrush.legacy.signpost import Signpost, read_signpost
 
 __all__ = [
+    "ADVICE_FOR_BOTH",
     "BridgeReport",
     "Flavor",
     "GivenBack",
@@ -38,9 +39,12 @@ __all__ = [
     "Remark",
     "Repeatable",
     "Signpost",
+    "Users",
     "Verification",
     "bull_backoff",
     "find_legacy",
+    "look_at",
     "place",
     "read_signpost",
+    "read_users",
 ]
