@@ -5,7 +5,9 @@ from bullrush.legacy.backoff import bull_backoff
 from bullrush.legacy.discovery import LegacyStatus, find_legacy, look_at
 from bullrush.legacy.flavor import ADVICE_FOR_BOTH, Flavor, Layout, Users, read_users
 from bullrush.legacy.job import LegacyJob
+from bullrush.legacy.migrating.claims import count_claimed
 from bullrush.legacy.migrating.options import place
+from bullrush.legacy.migrating.servers import naming_server
 from bullrush.legacy.queue import LegacyQueue
 from bullrush.legacy.reading import LegacyState
 from bullrush.legacy.repeatable import Repeatable
@@ -42,8 +44,10 @@ __all__ = [
     "Users",
     "Verification",
     "bull_backoff",
+    "count_claimed",
     "find_legacy",
     "look_at",
+    "naming_server",
     "place",
     "read_signpost",
     "read_users",

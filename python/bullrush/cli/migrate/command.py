@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 
 from bullrush.cli.migrate import printing
 from bullrush.cli.migrate.arguments import BRIDGING, EXAMPLES, MOVING, configure, given, mode_of, to_url
 from bullrush.cli.migrate.bridging import until_signal
 from bullrush.cli.migrate.refusals import in_options
+from bullrush.cli.migrate.so_far import SoFar
 from bullrush.cli.terminal.asking import confirm
 from bullrush.cli.terminal.bar import Bar
 from bullrush.cli.terminal.ending import FAILED, USAGE, CommandError, code_of
@@ -16,7 +17,7 @@ from bullrush.cli.terminal.options import checked_url, url_of
 from bullrush.cli.terminal.output import jobs_of, say
 from bullrush.errors import LegacyQueueError
 from bullrush.extending import run_blocking
-from bullrush.legacy import LegacyQueue, Progress, place, read_signpost
+from bullrush.legacy import LegacyQueue, place, read_signpost
 from bullrush.queue import Queue
 from bullrush.url import address
 
@@ -51,32 +52,36 @@ def run(options: argparse.Namespace) -> int:
     heading = printing.Heading(legacy, to, source, target)
     with legacy, to:
         try:
-            return _MODES[mode](legacy, to, heading, options)
+            with heading.naming_source():
+                return _MODES[mode](legacy, to, heading, options)
         except LegacyQueueError as error:
             text = in_options(str(error), **names, target=to.qualified_name)
             raise CommandError(text, code_of(error)) from None
 
 
 def _move(legacy: LegacyQueue, to: Queue, heading: printing.Heading, options: argparse.Namespace) -> int:
-    heading.find_out(legacy)
-    before = to.get_job_counts()
-    moved = 0
-
-    def show(progress: Progress) -> None:
-        nonlocal moved
-        moved = progress.moved
-        bar.show(progress.moved, progress.total)
-
     with Bar("checked" if options.dry_run else "moved") as bar:
+        so_far = SoFar(legacy, bar)
         try:
-            report = legacy.migrate(to, **given(options, *MOVING), dry_run=options.dry_run, on_progress=show)
+            with nullcontext() if options.dry_run else so_far.telling():
+                result = _moved(legacy, to, heading, options, so_far)
         except KeyboardInterrupt:
             if not options.dry_run:
-                say(f"\nstopped: {jobs_of(moved)} moved so far; run it again for the rest")
+                say(f"\nstopped: {jobs_of(so_far.moved)} moved so far; run it again for the rest")
             raise
-    result = printing.Result(report, before, to.get_job_counts(), paused=to.is_paused())
     printing.print_migration(heading, result, as_json=options.json)
     return 0 if result.complete else FAILED
+
+
+def _moved(
+    legacy: LegacyQueue, to: Queue, heading: printing.Heading, options: argparse.Namespace, so_far: SoFar
+) -> printing.Result:
+    heading.find_out(legacy)
+    with heading.naming_target():
+        before = to.get_job_counts()
+    report = legacy.migrate(to, **given(options, *MOVING), dry_run=options.dry_run, on_progress=so_far.show)
+    with heading.naming_target():
+        return printing.Result(report, before, to.get_job_counts(), paused=to.is_paused())
 
 
 def _verify(legacy: LegacyQueue, to: Queue, heading: printing.Heading, options: argparse.Namespace) -> int:
@@ -110,15 +115,17 @@ def _bridge(legacy: LegacyQueue, to: Queue, heading: printing.Heading, options: 
     heading.find_out(legacy)
     say(f"{heading}: carrying jobs over until Ctrl-C or SIGTERM")
     with Bar("carried over") as bar:
-        report = until_signal(
-            lambda: legacy.bridge(
-                to,
-                **given(options, *BRIDGING),
-                on_progress=lambda progress: bar.show(progress.moved),
-                on_use=lambda use: bar.say(printing.use_of(use)),
-            ),
-            legacy.close,
-        )
+        so_far = SoFar(legacy, bar, has_end=False)
+        with so_far.telling():
+            report = until_signal(
+                lambda: legacy.bridge(
+                    to,
+                    **given(options, *BRIDGING),
+                    on_progress=so_far.show,
+                    on_use=lambda use: bar.say(printing.use_of(use)),
+                ),
+                legacy.close,
+            )
     printing.print_bridge(heading, report, as_json=options.json)
     return 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, Final
 
 from bullrush.cli.migrate.refusals import in_options
@@ -19,6 +19,7 @@ from bullrush.legacy import (
     MigrationReport,
     Remark,
     Verification,
+    naming_server,
     place,
 )
 from bullrush.masking import masked
@@ -42,6 +43,7 @@ class Heading:
         self.to: dict[str, str] = {"queue": to.name, "prefix": to.prefix}
         self.json: dict[str, Any] = {"queue": legacy.name, "flavor": None, "to": self.to}
         self.target_url: str | None = None if place(source_url) == place(target_url) else masked(target_url)
+        self._urls = source_url, target_url
         self._source, self._target = legacy.qualified_name, to.qualified_name
         if self.target_url is not None:
             self._source += f" at {'/'.join(place(source_url))}"
@@ -49,6 +51,14 @@ class Heading:
         self._at_source = ["--prefix", legacy.prefix]
         if self.target_url is not None:
             self._at_source += ["--from", masked(source_url)]
+
+    def naming_source(self) -> AbstractContextManager[None]:
+        """Let errors of Redis name the server of Bull, if there are two and they name none."""
+        return nullcontext() if self.target_url is None else naming_server(self._urls[0])
+
+    def naming_target(self) -> AbstractContextManager[None]:
+        """Let errors of Redis name the server of the new queue, if there are two."""
+        return nullcontext() if self.target_url is None else naming_server(self._urls[1])
 
     def find_out(self, legacy: LegacyQueue) -> None:
         """Ask the queue of Bull for its version; a queue whose jobs have all moved does not tell it, and need not."""

@@ -19,6 +19,7 @@ from bullrush.legacy.migrating.claims import check_claims
 from bullrush.legacy.migrating.moved import Ids
 from bullrush.legacy.migrating.movers import claiming_mover, repeating, slot_mover, source_at
 from bullrush.legacy.migrating.options import check_rules, check_target, place
+from bullrush.legacy.migrating.servers import core_of, names_server
 from bullrush.legacy.migrating.signpost import leave_signpost
 from bullrush.legacy.reading import read_all
 from bullrush.legacy.report import BridgeReport, OnProgress, OnUse
@@ -36,6 +37,7 @@ class LegacyBridging(LegacyBase):
     """The bridge."""
 
     @operation
+    @names_server
     async def bridge(
         self,
         to: QueueCalls[Any],
@@ -156,7 +158,7 @@ class LegacyBridging(LegacyBase):
                 self.qualified_name,
                 source=source,
                 layout=layout,
-                target=target.core,
+                target=core_of(target),
                 target_name=target.name,
                 to_key=target.to_key,
             )
@@ -175,7 +177,7 @@ class LegacyBridging(LegacyBase):
     async def _decide_ids(self, target: QueueCalls[Any], source: str) -> Ids:
         """Register the bridge at the other queue; return whether jobs keep their ids."""
         [last] = await read_all(self, [["GET", self.to_key("id")]])
-        [answer] = await reply(target.core.legacy_calls("open_migration", [[source, 1, last or ""]]))
+        [answer] = await reply(core_of(target).legacy_calls("open_migration", [[source, 1, last or ""]]))
         await leave_signpost(self, target)
         return "kept" if answer == b"kept" else "l-"
 

@@ -17,6 +17,7 @@ from bullrush.legacy.migrating.migration import STATE_OF, Migration
 from bullrush.legacy.migrating.moved import Ids, Mover, new_ids
 from bullrush.legacy.migrating.movers import claiming_mover, repeating, slot_mover, source_at
 from bullrush.legacy.migrating.options import Options, check_options, check_target, place
+from bullrush.legacy.migrating.servers import core_of, names_server
 from bullrush.legacy.migrating.signpost import leads_to, leave_signpost, remove_signpost
 from bullrush.legacy.migrating.survey import NewIdsOf, Survey
 from bullrush.legacy.reading import STATES, count_states, read_all
@@ -36,6 +37,7 @@ class LegacyMigrating(LegacyBase):
     """The calls that move a queue of Bull to BullMQ."""
 
     @operation
+    @names_server
     async def migrate(
         self,
         to: QueueCalls[Any],
@@ -143,6 +145,7 @@ class LegacyMigrating(LegacyBase):
         return report
 
     @operation
+    @names_server
     async def verify(self, to: QueueCalls[Any]) -> Verification:
         """Return the number of jobs of both queues, and what is left in this one.
 
@@ -158,7 +161,7 @@ class LegacyMigrating(LegacyBase):
         target = check_target(to, self.qualified_name, place(self._url))
         await self._check_known()
         survey = Survey(self.core, self.qualified_name)
-        counts = await reply(target.core.get_counts(list(TARGET_STATES.values())))
+        counts = await reply(core_of(target).get_counts(list(TARGET_STATES.values())))
         new_ids_of = _new_ids_of(target, await self._ids_to_be(target, counts, merge=True))
         found = Verification(await count_states(self, STATES), dict(zip(TARGET_STATES, counts, strict=True)))
         for name in ("wait", "paused", "delayed", "repeat"):
@@ -173,6 +176,7 @@ class LegacyMigrating(LegacyBase):
         return found
 
     @operation
+    @names_server
     async def give_back(self, to: QueueCalls[Any]) -> GivenBack:
         """Give the jobs that an interrupted move or bridge has claimed back to Bull, whose workers then run them.
 
@@ -205,6 +209,7 @@ class LegacyMigrating(LegacyBase):
         return report
 
     @operation
+    @names_server
     async def cleanup(self, to: QueueCalls[Any] | None = None) -> int:
         """Delete the keys of this queue, and its finished jobs, when no job is left that still has to run.
 
@@ -268,21 +273,21 @@ class LegacyMigrating(LegacyBase):
         await check_claims(self, target)
         merge = options.merge or await leads_to(self, target)
         call: list[int | str | bytes] = [source, int(merge), await survey.last_id()]
-        [answer] = await reply(target.core.legacy_calls("open_migration", [call]))
+        [answer] = await reply(core_of(target).legacy_calls("open_migration", [call]))
         if answer == -1:
             raise LegacyQueueError(
                 f"queue {target.qualified_name} has jobs: take an empty one, or say merge=True (ids become l-<id> "
                 "then). Nothing was moved"
             )
         await leave_signpost(self, target)
-        if await survey.is_paused() and not await reply(target.core.is_paused()):
-            await reply(target.core.pause())
+        if await survey.is_paused() and not await reply(core_of(target).is_paused()):
+            await reply(core_of(target).pause())
         return "kept" if answer == b"kept" else "l-"
 
     async def _history_of(self, target: QueueCalls[Any], state: str) -> int:
         """Return how many finished jobs earlier runs have moved."""
         field = f"{self.qualified_name} {state}"
-        [known] = await reply(target.core.commands([["HGET", target.to_key("ext:migration"), field]]))
+        [known] = await reply(core_of(target).commands([["HGET", target.to_key("ext:migration"), field]]))
         return read_number(known) or 0
 
     async def _check_mirrored(self, target: QueueCalls[Any]) -> None:
@@ -290,7 +295,7 @@ class LegacyMigrating(LegacyBase):
         source, key = source_at(self, target), target.to_key("ext:mirror")
         cursor: bytes | int = 0
         while True:
-            [[cursor, found]] = await reply(target.core.commands([["HSCAN", key, cursor, "COUNT", _SCANNED]]))
+            [[cursor, found]] = await reply(core_of(target).commands([["HSCAN", key, cursor, "COUNT", _SCANNED]]))
             if any(decoded_object(stored).get("from") == source for stored in found[1::2]):
                 raise LegacyQueueError(
                     f"jobs of queue {self.qualified_name} have not ended in queue {target.qualified_name}, and callers "
@@ -302,13 +307,13 @@ class LegacyMigrating(LegacyBase):
     async def _forget(self, target: QueueCalls[Any]) -> None:
         source = source_at(self, target)
         fields = [source, *(f"{self.qualified_name} {state}" for state in FINISHED)]
-        await reply(target.core.commands([["HDEL", target.to_key("ext:migration"), *fields]]))
+        await reply(core_of(target).commands([["HDEL", target.to_key("ext:migration"), *fields]]))
         await claiming_mover(self, target, Rules(), "kept").forget_tombstones(now_ms())
 
     async def _ids_to_be(self, target: QueueCalls[Any], counts: Sequence[int], *, merge: bool) -> Ids:
         """Return whether jobs would keep their ids."""
         key, source = target.to_key("ext:migration"), source_at(self, target)
-        [known, used] = await reply(target.core.commands([["HGET", key, source], ["EXISTS", target.to_key("id")]]))
+        [known, used] = await reply(core_of(target).commands([["HGET", key, source], ["EXISTS", target.to_key("id")]]))
         if known is None and any(counts) and not merge and not await leads_to(self, target):
             raise LegacyQueueError(f"queue {target.qualified_name} has jobs: take an empty one, or say merge=True")
         return "l-" if known == b"l-" or (known is None and (used or any(counts))) else "kept"
@@ -317,7 +322,7 @@ class LegacyMigrating(LegacyBase):
         self, target: QueueCalls[Any], options: Options, survey: Survey, report: MigrationReport
     ) -> None:
         """Write to the report what a migration would do."""
-        counts = await reply(target.core.get_counts(list(TARGET_STATES.values())))
+        counts = await reply(core_of(target).get_counts(list(TARGET_STATES.values())))
         new_ids_of = _new_ids_of(target, await self._ids_to_be(target, counts, merge=options.merge))
         repeatables = await repeating(self, target, options.rules)
         times = {one.next for one in await repeatables.read()}
@@ -350,7 +355,7 @@ def _new_ids_of(target: QueueCalls[Any], decision: Ids) -> NewIdsOf:
     async def new_ids_of(ids: list[str]) -> list[str | None]:
         wanted = [[name for name in as_new(id) if name] for id in ids]
         commands = [["EXISTS", target.to_key(name)] for names in wanted for name in names]
-        there = iter(await reply(target.core.commands(commands)) if commands else [])
+        there = iter(await reply(core_of(target).commands(commands)) if commands else [])
         free = [[name for name in names if not next(there)] for names in wanted]
         return [names[0] if names else None for names in free]
 

@@ -8,6 +8,7 @@ from bullrush.errors import LegacyQueueError
 from bullrush.extending import QueueCalls, reply
 from bullrush.legacy.flavor import LegacyBase
 from bullrush.legacy.migrating.movers import source_at
+from bullrush.legacy.migrating.servers import core_of
 from bullrush.legacy.migrating.signpost import leads_to
 from bullrush.legacy.reading import read_all
 from bullrush.legacy.signpost import read_signpost
@@ -51,7 +52,7 @@ async def check_claims(queue: LegacyBase, target: QueueCalls[Any]) -> int:
             f"`{to.command(queue.prefix, queue.name)}`, or give them back"
         )
     source = source_at(queue, target)
-    [known] = await reply(target.core.commands([["HKEYS", target.to_key("ext:migration")]]))
+    [known] = await reply(core_of(target).commands([["HKEYS", target.to_key("ext:migration")]]))
     sources = [field.decode(errors="replace") for field in known]
     if source not in sources:
         ours = [one for one in sources if one.endswith(f" {queue.qualified_name}")]
