@@ -22,6 +22,7 @@ from bullrush.legacy.report import (
     Verification,
 )
 from bullrush.legacy.signpost import Signpost, read_signpost
+from bullrush.legacy.wrong_types import wrong_type
 
 __all__ = [
     "ADVICE_FOR_BOTH",
@@ -51,4 +52,5 @@ __all__ = [
     "place",
     "read_signpost",
     "read_users",
+    "wrong_type",
 ]

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 #: The lists and sets out of which a job can be removed: where it waits to run, and where it is when it has ended.
 _WAITING: Final = ("wait", "paused", "delayed")
 _FINISHED: Final = ("completed", "failed")
+#: What ``claim_job`` answers for an id whose key is of another type.
+_NO_JOB: Final = -1
 #: Scores of delayed jobs per ms, see `docs/bull-layout.md`.
 _SCORES: Final = 4096
 
@@ -29,6 +31,8 @@ class LegacyRemoving(LegacyBase):
     @operation
     async def remove(self, job_id: str) -> bool:
         """Remove a job that waits, is delayed or has finished, with its log; a debounce id is free again.
+
+        An id whose key is no hash, and so no job, leaves its lists; the key stays, since nobody knows whose it is.
 
         Redis: a script per state, in one pipeline (``legacy/claim_job``), and one more (``legacy/acknowledge_job``). If
         the program is killed between the two, the next `migrate` or `bridge` moves the job instead.
@@ -51,10 +55,12 @@ class LegacyRemoving(LegacyBase):
         repeatable = await self._repeatable_of(id)
         # The first place that has the job claims it; the others find the claim.
         places = _FINISHED if repeatable else (*_WAITING, *_FINISHED)
-        calls: list[list[int | str | bytes]] = [[place, id, claim, CLAIM_LOCK] for place in places]
+        calls: list[list[int | str | bytes]] = [[place, id, claim, CLAIM_LOCK, 1] for place in places]
         found = await reply(self.core.legacy_calls("claim_job", calls))
         if any(isinstance(job, list) for job in found):
             await reply(self.core.legacy_calls("acknowledge_job", [[id, claim, 0]]))
+            return True
+        if _NO_JOB in found:
             return True
         if repeatable and any(place is not None for place in await self._waiting_places(id)):
             raise from_code(

@@ -17,7 +17,7 @@ from bullrush.cli.terminal.options import checked_url, url_of
 from bullrush.cli.terminal.output import jobs_of, say
 from bullrush.errors import LegacyQueueError
 from bullrush.extending import run_blocking
-from bullrush.legacy import LegacyQueue, place, read_signpost
+from bullrush.legacy import LegacyQueue, place, read_signpost, wrong_type
 from bullrush.queue import Queue
 from bullrush.url import address
 
@@ -131,12 +131,20 @@ def _bridge(legacy: LegacyQueue, to: Queue, heading: printing.Heading, options: 
 
 
 def _remove(legacy: LegacyQueue, options: argparse.Namespace) -> None:
-    if not (found := legacy.get_job(options.remove)):
-        raise CommandError(f"{legacy.qualified_name} has no job {options.remove}", FAILED)
-    confirm(options, f"Remove the job {found.id} {found.name!r} from {legacy.qualified_name}?")
-    if not legacy.remove(found.id):
-        raise CommandError(f"job {found.id} was not removed: a worker of Bull runs it, or a migrator has it", FAILED)
-    printing.print_removed(legacy, found.id, as_json=options.json)
+    id = options.remove
+    key = legacy.to_key(id)
+    if found := legacy.get_job(id):
+        confirm(options, f"Remove the job {id} {found.name!r} from {legacy.qualified_name}?")
+        stays = ""
+    elif wrong := run_blocking(wrong_type(legacy.core, key)):
+        stays = f"its key {key}, a {wrong.type} and no job, stays"
+        confirm(options, f"Remove the id {id} from {legacy.qualified_name}? ({stays})")
+    else:
+        raise CommandError(f"{legacy.qualified_name} has no job {id}", FAILED)
+    if not legacy.remove(id):
+        why = "no list of jobs has it" if stays else "a worker of Bull runs it, or a migrator has it"
+        raise CommandError(f"job {id} was not removed: {why}", FAILED)
+    printing.print_removed(legacy, id, stays, as_json=options.json)
 
 
 def _forget(legacy: LegacyQueue, options: argparse.Namespace) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, Final
@@ -194,7 +195,9 @@ def print_cleanup(legacy: LegacyQueue, removed: int, *, as_json: bool) -> None:
     if as_json:
         write_json({"queue": legacy.name, "removed": removed})
     else:
-        write(f"{removed:,} {'key' if removed == 1 else 'keys'} of {legacy.qualified_name} deleted.")
+        keys = "key" if removed == 1 else "keys"
+        whose = ": those of finished jobs, and of the queue itself, such as its counter `id`" if removed else ""
+        write(f"{removed:,} {keys} of {legacy.qualified_name} deleted{whose}.")
         write("Its signpost stays, which sends programs to the new queue: --forget removes it.")
 
 
@@ -245,12 +248,12 @@ def use_of(use: LegacyUse) -> str:
     return visible(f"Do not clean up yet: {'; '.join(reasons)}.", line=True)
 
 
-def print_removed(legacy: LegacyQueue, job_id: str, *, as_json: bool) -> None:
-    """Print that a job was removed."""
+def print_removed(legacy: LegacyQueue, job_id: str, stays: str, *, as_json: bool) -> None:
+    """Print that a job was removed, and what of it stays; "" for nothing."""
     if as_json:
         write_json({"queue": legacy.name, "removed": [job_id]})
     else:
-        write(visible(f"Job {job_id} of {legacy.qualified_name} is gone.", line=True))
+        write(visible(f"Job {job_id} of {legacy.qualified_name} is gone{stays and f'; {stays}'}.", line=True))
 
 
 def print_forgotten(legacy: LegacyQueue, *, there_was_one: bool, as_json: bool) -> None:
@@ -283,9 +286,10 @@ def _print_remarks(heading: Heading, title: str, remarks: Sequence[Remark], cut:
     groups: dict[tuple[str, str], list[str]] = {}
     for remark in remarks:
         groups.setdefault((remark.state, remark.reason), []).append(remark.id)
+    listed = Counter(remark.state for remark in remarks)
     for (state, reason), ids in groups.items():
-        names = ", ".join(ids[:_NAMED]) + (", ..." if len(ids) > _NAMED else "")
-        number = f"{'at least ' if cut and len(ids) >= cut else ''}{len(ids):,}"
+        names = ", ".join(id or "''" for id in ids[:_NAMED]) + (", ..." if len(ids) > _NAMED else "")
+        number = f"{'at least ' if cut and listed[state] >= cut else ''}{len(ids):,}"
         where = (
             f"{number} claimed by a migrator" if state == "ext:claim" else f"{number} in {state}" if state else "key"
         )

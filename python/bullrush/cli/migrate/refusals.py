@@ -28,6 +28,7 @@ _WORDS: Final = (
     (r", or give them back$", ", or give them back by --give-back"),
     (r"entries in ext:claim still", "jobs that a migrator has claimed"),
     (r"see verify\(\)", "see --verify"),
+    (r"remove the id by LegacyQueue\.remove,", "remove the id by `{here}`,"),
     (r"by Queue\.remove there or by LegacyQueue\.remove here", "by `{there}` (for a number 7: l-7) or by `{here}`"),
 )
 
