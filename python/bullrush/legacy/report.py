@@ -47,12 +47,14 @@ class LegacyUse:
         left: how many jobs and repeatables are left there; finished jobs do not count.
         owes: callers wait there for outcomes that the bridge has not written yet.
         quiet: no job has come for a minute, as far as the bridge has seen.
+        paused: the queue is paused: nothing moves until it is resumed.
     """
 
     clients: tuple[LegacyClient, ...] | None = None
     left: int = 0
     owes: bool = False
     quiet: bool = False
+    paused: bool = False
 
     @property
     def safe_to_clean_up(self) -> bool:

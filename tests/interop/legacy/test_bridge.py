@@ -185,7 +185,8 @@ def test_a_bridge_keeps_priorities_if_it_is_asked_to(order, kept, bull, old, new
 def test_a_paused_queue_of_bull_is_left_alone(bull, old, elsewhere, queue_name):
     bull.call("pause", queue=queue_name)
     bull.call("add", queue=queue_name)
-    assert old.bridge(elsewhere, until="empty", max_seconds=0.05).moved == {}
+    report = old.bridge(elsewhere, until="empty", max_seconds=0.05)
+    assert (report.moved, report.use.paused, report.use.left) == ({}, True, 1)
     bull.call("resume", queue=queue_name)
     assert old.bridge(elsewhere, until="empty").moved == {"waiting": 1}
 

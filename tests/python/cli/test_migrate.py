@@ -450,7 +450,8 @@ def test_a_bridge_carries_jobs_over_until_a_signal_comes(number, bull, target):
     assert bridge.returncode == 0 and "Do not clean up yet: " in said
     report = json.loads(out)
     assert report["moved"]["waiting"] == 3
-    assert report["use"] == {"clients": [], "left": 0, "owes": False, "quiet": False, "safe_to_clean_up": False}
+    use = {"clients": [], "left": 0, "owes": False, "quiet": False, "paused": False, "safe_to_clean_up": False}
+    assert report["use"] == use
 
 
 LISTENER, WORKER = LegacyClient("", "listener"), LegacyClient("10.0.0.7:51234", "worker")
@@ -461,6 +462,7 @@ USES = {
     "refused": (LegacyUse(None, quiet=True), "Redis does not say which programs with Bull are connected"),
     "jobs": (LegacyUse((), left=2, quiet=True), "Do not clean up yet: 2 jobs or repeatables are left."),
     "outcomes": (LegacyUse((), owes=True, quiet=True), "Do not clean up yet: callers wait for outcomes."),
+    "paused": (LegacyUse((), left=2, paused=True), "is paused: nothing moves until it is resumed; 2 jobs or"),
     "not_quiet": (LegacyUse(()), "Do not clean up yet: it is not a minute yet that no job has come."),
 }
 

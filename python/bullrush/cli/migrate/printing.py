@@ -232,7 +232,7 @@ def use_of(use: LegacyUse) -> str:
             "Cleaning up is safe: no program with Bull is seen, nothing is left, and no job has come for a minute. "
             "Redis does not show producers of Bull 3.x and 4.x that add nothing: are all of them changed?"
         )
-    reasons = []
+    reasons = ["the queue of Bull is paused: nothing moves until it is resumed"] if use.paused else []
     if use.clients is None:
         reasons.append("Redis does not say which programs with Bull are connected (it refuses CLIENT LIST or PUBSUB)")
     elif use.clients:
