@@ -3,7 +3,7 @@
 from bullrush.legacy.adding import LegacyDebounce
 from bullrush.legacy.backoff import bull_backoff
 from bullrush.legacy.discovery import LegacyStatus, find_legacy, look_at
-from bullrush.legacy.flavor import ADVICE_FOR_BOTH, Flavor, Layout, Users, read_users
+from bullrush.legacy.flavor import ADVICE_FOR_BOTH, Flavor, Layout, Users, check_colons, read_users
 from bullrush.legacy.job import LegacyJob
 from bullrush.legacy.migrating.claims import count_claimed
 from bullrush.legacy.migrating.options import place
@@ -45,6 +45,7 @@ __all__ = [
     "Users",
     "Verification",
     "bull_backoff",
+    "check_colons",
     "count_claimed",
     "find_legacy",
     "look_at",

@@ -89,8 +89,12 @@ def check_flavor(flavor: object) -> Flavor:
     raise InvalidOptionError(f"flavor must be one of {', '.join(map(repr, get_args(Flavor)))}, not {flavor!r}")
 
 
-def _check_colons(name: object, prefix: object) -> None:
+def check_colons(name: object, prefix: object) -> None:
     """Check that the name of a queue has no colon, and say what is to be given instead.
+
+    Args:
+        name: the name.
+        prefix: the prefix of its keys.
 
     Raises:
         QueueNameError: it has one.
@@ -143,7 +147,7 @@ class LegacyBase(Handle):
             InvalidOptionError: an argument has an invalid value.
         """
         self._given_flavor = check_flavor(flavor)
-        _check_colons(name, prefix)
+        check_colons(name, prefix)
         given = {"url": url, "prefix": prefix, "timeout": timeout, "allow_legacy": True}
         settings = checked_options(_Options, given, type(self).__name__)
         super().__init__(name, settings, {**given, "flavor": flavor})

@@ -135,6 +135,8 @@ def test_a_queue_whose_name_has_a_colon_is_listed_with_the_prefix_by_which_it_mo
     assert f'by prefix "bull:{queue_name}:eu" and name "west"' in str(wrong.value)
     assert cli.main(["migrate", theirs, "--to-prefix", "bullmq", "--url", redis_url]) == 2
     assert str(wrong.value) in capsys.readouterr().err
+    assert cli.main(["info", theirs, "--url", redis_url]) == 2
+    assert str(wrong.value) in capsys.readouterr().err
     with LegacyQueue("west", url=redis_url, prefix=f"bull:{queue_name}:eu") as old:
         assert old.migrate(new).moved == {"waiting": 2}
     assert info("west") is None

@@ -16,7 +16,7 @@ from bullrush.cli.terminal.output import jobs_of, say, write, write_json, write_
 from bullrush.cli.terminal.visible import visible
 from bullrush.errors import LegacyQueueError, RedisServerError
 from bullrush.extending import run_blocking
-from bullrush.legacy import LegacyStatus, find_legacy, look_at
+from bullrush.legacy import LegacyStatus, check_colons, find_legacy, look_at
 from bullrush.queue import Queue, RouteStatus, queue_names
 from bullrush.routing import route_base
 from bullrush.url import address
@@ -83,6 +83,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the queues."""
     for name in options.queues:
+        check_colons(name, options.prefix)
         with suppress(LegacyQueueError):  # it is there, and listed as what it is
             known_queue(options, name)
     while True:
