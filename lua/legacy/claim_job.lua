@@ -4,7 +4,7 @@
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    place (wait, paused, delayed, active, completed or failed), id, claim (a text of this claim alone, without
 -- spaces),
---         lock (ms)
+--         lock (ms), drop (1: an id whose key is of another type leaves its place, and the key stays; optional)
 -- Returns { score or '', field, value... }; only the score if the job has no hash; false if the job is not there, if it
 -- is active
 --         and locked, or if another claim has it; -1 if its key is of another type, and so no job. The same call again
@@ -48,18 +48,24 @@ if kind == 'list' then
 end
 score = type(score) == 'string' and score or ''
 local job = with_job(score, job_key)
+local function leave()
+  if kind == 'list' then
+    call('LREM', key, -1, id)
+  else
+    call(kind == 'set' and 'SREM' or 'ZREM', key, id)
+  end
+end
 if job == -1 then
+  if ARGV[5] == '1' then
+    leave()
+  end
   return job
 end
 
 call('HSET', claims, id, claim .. ' ' .. place .. ' ' .. score)
 attempt(function()
   call('SET', job_key .. ':lock', claim, 'PX', lock)
-  if kind == 'list' then
-    call('LREM', key, -1, id)
-  else
-    call(kind == 'set' and 'SREM' or 'ZREM', key, id)
-  end
+  leave()
 end, function()
   call('HDEL', claims, id)
   redis.pcall('DEL', job_key .. ':lock')

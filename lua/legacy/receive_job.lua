@@ -1,12 +1,12 @@
 -- Adds a job of Bull that was claimed on another server or in another slot. Its tombstone in ext:mig lets each claim
--- add once.
+-- add once. With the place `back` it adds nothing, and no other call with this claim does: the job goes back to Bull.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    now (ms), tombstone, id, other_id (where a job with this id exists; '' for none), place (wait, front,
 -- prioritized,
---         delayed, completed or failed), score (the priority, the score, or the time of the end; '' for wait and
+--         delayed, completed, failed, or back), score (the priority, the score, or the time of the end; '' for wait and
 --         front), mirror ('', or what ext:mirror keeps until the job has ended), counted ('', or the field of
 --         ext:migration that counts the move), the number of log rows, the rows, field, value...
--- Returns the id; 0 if the claim has added its job before; -1 if a job with this id exists
+-- Returns the id; 0 if the claim has added its job before; -1 if a job with this id exists; -2 the job goes back to Bull
 -- Events  added, then waiting or delayed; none for a finished job
 local call = redis.call
 --- @include add_delay_marker
@@ -22,6 +22,12 @@ local counted = ARGV[8]
 local rows = assert(tonumber(ARGV[9]), 'the number of rows is not a number')
 if call('ZSCORE', P .. 'ext:mig', tombstone) then
   return 0
+end
+if place == 'back' then
+  call('ZADD', P .. 'ext:mig', now, tombstone .. ' back')
+end
+if call('ZSCORE', P .. 'ext:mig', tombstone .. ' back') then
+  return -2
 end
 if call('EXISTS', P .. id) == 1 then
   id = ARGV[4]

@@ -75,22 +75,26 @@ class RedisServerError(BullrushError):
 
     Attributes:
         code: the first word of Redis' answer, such as ``OOM`` or ``NOPERM``.
+        server: the host and the port of the server, where a call uses two of them; else None.
     """
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str, server: str | None = None) -> None:
         """Make the error.
 
         Args:
             code: the first word of Redis' error.
             message: the rest of it.
+            server: where it comes from.
         """
-        super().__init__(code, message)
+        super().__init__(code, message, *([] if server is None else [server]))
         self.code: str = code
+        self.server: str | None = server
 
     def __str__(self) -> str:
         """Return the error text as Redis sent it, with what to do if Redis wants a password."""
         hint = " (the URL has no password: redis://:PASSWORD@host:6379)" if self.code == "NOAUTH" else ""
-        return f"{self.args[0]} {self.args[1]}{hint}"
+        where = "" if self.server is None else f" (the Redis at {self.server})"
+        return f"{self.args[0]} {self.args[1]}{where}{hint}"
 
 
 class EnqueueError(BullrushError):

@@ -170,6 +170,13 @@ impl Link {
         self.shared.server.lock().clone()
     }
 
+    /// Whether there never was a connection, and the server, or its certificate, is the reason: calls fail then, and
+    /// do not wait.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.shared.first_refusal().is_some()
+    }
+
     /// Connects anew. Calls in flight have a moment for their replies.
     pub fn renew(&self, reason: &str) {
         if let Some(wire) = self.shared.wire_after(0) {

@@ -88,7 +88,7 @@ impl SharedLink {
 
     /// The refusal, if there never was a connection: the caller has to learn of a wrong password or certificate. After
     /// a first connection callers wait, since somebody changes passwords, rights or certificates and will finish that.
-    fn first_refusal(&self) -> Option<Error> {
+    pub fn first_refusal(&self) -> Option<Error> {
         let refusal = self.refusal.lock().clone()?;
         self.server.lock().is_none().then_some(refusal)
     }

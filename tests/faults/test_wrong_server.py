@@ -107,6 +107,18 @@ def test_a_wrong_or_missing_password_is_an_error(use: Use, server, own_redis, lo
     assert ("redis://:PASSWORD@host:6379" in str(caught.value)) == (code == "NOAUTH")
 
 
+def test_a_worker_that_ends_by_a_wrong_password_does_not_say_that_it_tries_again(server, own_redis, caplog):
+    own_redis.config_set("requirepass", "right")
+    for url in (server.url.replace("://", "://:wrong@"), server.url.replace("redis://", "rediss://")):
+        caplog.clear()
+        with pytest.raises(errors.BullrushError):
+            Worker("work", lambda job: None, url=url).run(max_seconds=30)
+        assert "tries again" not in caplog.text
+        # The run may end before the loss is reported.
+        lost = [text for record in caplog.records if "cannot reach Redis" in (text := record.getMessage())]
+        assert all(text.endswith("). The worker ends") for text in lost)
+
+
 def test_a_server_that_is_not_redis_is_a_connection_error():
     """For example a web server: it answers, but not with the Redis protocol."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as server:

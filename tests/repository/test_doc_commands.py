@@ -23,7 +23,7 @@ OTHERS = {
     "awk", "cd", "curl", "django-admin", "docker", "done", "env/bin/pip", "env/bin/venv-pack", "export", "for", "gh",
     "git", "jq", "kubectl",
     "maturin", "mkdir", "npm", "pytest", "python", "python3", "python3.11", "redis-cli", "sed", "spark-submit",
-    "tail", "uvicorn", "xargs",
+    "tail", "uvicorn", "while", "xargs",
     ".", "do",
 }  # fmt: skip
 #: What systemd knows, of the sections that a service has. A name that it does not know is ignored, with a warning only.

@@ -18,8 +18,9 @@ class WorkerEvent:
             with record, details and error_class. ``stalled`` (id, queue), ``cancelled`` and ``lock_lost`` (id, token),
             ``scheduler_repaired`` (id), ``route_unmatched`` (queue: the route; count: its jobs; age of the oldest, ms),
             ``rights`` (rights: those that are missing), ``notice``, ``warning`` and ``error`` (text), ``reconnecting``
-            (text, code), ``connected`` (again), ``evicts`` (text: the policy), ``checks_skipped`` (count: percent),
-            ``dropped`` (count: events that nobody took), ``ready`` (once per run), ``drained``, ``closed``.
+            (text, code, ends: the run), ``connected`` (again), ``evicts`` (text: the policy), ``checks_skipped``
+            (count: percent), ``dropped`` (count: events that nobody took), ``ready`` (once per run), ``drained``,
+            ``closed``.
     """
 
     @property
@@ -40,6 +41,8 @@ class WorkerEvent:
     def text(self) -> str: ...
     @property
     def code(self) -> str: ...
+    @property
+    def ends(self) -> bool: ...
     @property
     def stacktrace(self) -> bytes: ...
     @property

@@ -69,7 +69,8 @@ CODES: Final[dict[str, Code]] = {
     "BR101": Code(
         "Bull and BullMQ use the same keys",
         "fault",
-        "Stop the programs that use Bull, and move its jobs with `bullrush migrate` to another prefix",
+        "Stop BullMQ's programs when none of their jobs is left, delete the keys that `bullrush migrate` names, and "
+        "move Bull's jobs with it to another prefix",
     ),
     "BR102": Code(
         "A paused queue has jobs in `wait` and in `paused`, of BullMQ 6 and 5",

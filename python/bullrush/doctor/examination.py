@@ -18,6 +18,7 @@ from bullrush.doctor.repairs import repair
 from bullrush.errors import (
     BullrushError,
     ConnectionLostError,
+    LegacyQueueError,
     OutcomeUnknownError,
     RedisServerError,
     RedisVersionError,
@@ -93,6 +94,8 @@ class Doctor:
         self._nodes = Nodes(url, prefix, timeout)
         self._end = 0.0
         self._report = Report()
+        #: Queues of Bull: no job of theirs is looked at.
+        self._of_bull: set[str] = set()
 
     def examine(self, queues: Iterable[str] = (), *, deep: bool = False, report: Report | None = None) -> Report:
         """Look for faults. Nothing is changed.
@@ -111,6 +114,7 @@ class Doctor:
         all names of keys, 500 per call, and has no such end.
         """
         self._report = Report() if report is None else report
+        self._of_bull = set()
         self._end = float("inf") if deep else time.monotonic() + _WHOLE
         try:
             run_blocking(self._examine(list(dict.fromkeys(queues)), deep=deep))
@@ -295,15 +299,31 @@ class Doctor:
                 text = f"the queue {tested.name}: it has no keys; are its name and the prefix right?"
                 self._report.skipped.append(text)
             return None
+        checks: Sequence[_QueueCheck] = () if broken else _QUEUE
+        if (shown_by := await self._of_bull_alone(tested)) is not None:
+            # Its keys are none that BullMQ would have.
+            self._report.skipped += [f"the queue {tested.name}: it is Bull's ({shown_by})"] if named else []
+            broken, checks = [], (owners.moved,)
         self._report.findings += broken
         suspects = []
-        for check in () if broken else _QUEUE:
+        for check in checks:
             for finding in await self._made(check, tested):
                 if finding.fleeting:
                     suspects.append((tested, check, finding))
                 else:
                     self._report.findings.append(finding)
         return suspects
+
+    async def _of_bull_alone(self, tested: QueueUnderTest) -> str | None:
+        """Return what shows that Bull uses a queue, and BullMQ does not; None if that is not so, or unknown."""
+        try:
+            flavor, shown_by, of_bullmq = await tested.users()
+        except (RedisServerError, LegacyQueueError):
+            return None  # it cannot be read, or a key has another type: other checks say so
+        if not flavor or of_bullmq:
+            return None
+        self._of_bull.add(tested.name)
+        return shown_by
 
     async def _look_again(self, suspects: list[_Suspect]) -> None:
         """Note what a second look shows as well: jobs move, and workers connect, while they are counted."""
@@ -325,7 +345,7 @@ class Doctor:
 
     async def _examine_jobs(self, queues: list[QueueUnderTest]) -> None:
         """Read every job. The queues of one server share one walk through its keys."""
-        broken = {finding.queue for finding in self._report.findings if finding.code == "BR104"}
+        broken = {finding.queue for finding in self._report.findings if finding.code == "BR104"} | self._of_bull
         for one in self._nodes.servers:
             group = [tested for tested in queues if tested.server is one and tested.name not in broken]
             if group:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from bullrush.errors import RedisServerError
 from bullrush.extending import reply
+from bullrush.legacy import Users, read_users
 from bullrush.queue import Queue
 from bullrush.routing import route_base
 from bullrush.url import database, resolve
@@ -145,6 +146,13 @@ class QueueUnderTest:
 
     name: str
     server: Server
+    _users: list[Users] = field(default_factory=list, compare=False, repr=False)
+
+    async def users(self) -> Users:
+        """Return whether Bull and BullMQ use it, asked once."""
+        if not self._users:
+            self._users.append(await read_users(self.queue))
+        return self._users[0]
 
     def key(self, part: str) -> str:
         """Return the key of a part of the queue, or of a job."""

@@ -11,7 +11,6 @@ from bullrush.extending import JSON, NO_DATA, Duration, check_given_id, now_ms, 
 from bullrush.job import BackoffOptions, KeepOptions
 from bullrush.legacy.flavor import Layout, LegacyBase
 from bullrush.legacy.job import LegacyJob
-from bullrush.legacy.migrating.claiming import CLAIM_LOCK, new_claim
 from bullrush.legacy.new_job import new_job
 from bullrush.legacy.new_repeatable import NewRepeatable, new_repeatable
 from bullrush.legacy.reading import read_jobs
@@ -19,8 +18,6 @@ from bullrush.legacy.reading import read_jobs
 if TYPE_CHECKING:
     from bullrush.scheduler import RepeatOptions
 
-#: The lists and sets out of which a job can be removed.
-_REMOVABLE = ("wait", "paused", "delayed", "completed", "failed")
 _REFUSALS = {
     -1: "Missing key for job {id}",
     -3: "Job {id} is not in the failed state",
@@ -90,8 +87,10 @@ class LegacyAdding(LegacyBase):
             debounce: while a job with the same ``id`` exists, nothing is added: until it ends, or for ``ttl`` ms. Needs
                 Bull 4.16 or later, whose workers remove the id.
             repeat: adds a repeatable job, as `Queue.upsert_job_scheduler` takes it: ``every`` or ``pattern`` (in Bull
-                ``cron``), ``tz``, ``start_date``, ``end_date``, ``limit``. With ``job_id`` there may be several of the
-                same name and times. Not with Bull 1 and 2; intervals not with 3.0.
+                ``cron``), ``tz``, ``start_date``, ``end_date``, ``limit``. A pattern without ``tz`` has no zone, as
+                with Bull: the first time is one of this process's zone, later ones are of the zone of the worker that
+                makes them. With ``job_id`` there may be several of the same name and times. Not with Bull 1 and 2;
+                intervals not with 3.0. See `remove_repeatable`.
 
         Returns:
             The job. If a job with its ``job_id`` exists, that job; if a job holds its ``debounce`` id, that one. With
@@ -160,31 +159,3 @@ class LegacyAdding(LegacyBase):
         [code] = await reply(self.core.legacy_calls("retry", [[job_id, lifo, layout, now_ms(), self._token]]))
         if code < 0:
             raise from_code(code, _REFUSALS[code].format(id=job_id))
-
-    @operation
-    async def remove(self, job_id: str) -> bool:
-        """Remove a job that waits, is delayed or has finished, with its log; a debounce id is free again.
-
-        Redis: a script per state, in one pipeline (``legacy/claim_job``), and one more (``legacy/acknowledge_job``). If
-        the program is killed between the two, the next `migrate` or `bridge` moves the job instead.
-
-        Args:
-            job_id: the id of the job.
-
-        Returns:
-            Whether it was removed. An active job is not: it is its worker's. Of waiting jobs the 10,000 that run next
-                are looked at.
-
-        Raises:
-            LegacyQueueError: the queue belongs to BullMQ or to both.
-            OutcomeUnknownError: the connection broke; the job was removed or not.
-        """
-        id, claim = check_given_id(job_id), new_claim()
-        await self._check_owner()
-        # The first place that has the job claims it; the others find the claim.
-        calls: list[list[int | str | bytes]] = [[place, id, claim, CLAIM_LOCK] for place in _REMOVABLE]
-        found = await reply(self.core.legacy_calls("claim_job", calls))
-        if not any(isinstance(job, list) for job in found):
-            return False
-        await reply(self.core.legacy_calls("acknowledge_job", [[id, claim, 0]]))
-        return True

@@ -7,7 +7,8 @@ from bullrush.legacy.adding import LegacyAdding
 from bullrush.legacy.bridging.calls import LegacyBridging
 from bullrush.legacy.migrating.calls import LegacyMigrating
 from bullrush.legacy.reading import LegacyReading
+from bullrush.legacy.removing import LegacyRemoving
 
 
-class LegacyQueue(AsyncContext, LegacyAdding, LegacyReading, LegacyMigrating, LegacyBridging):
+class LegacyQueue(AsyncContext, LegacyAdding, LegacyRemoving, LegacyReading, LegacyMigrating, LegacyBridging):
     """A queue of Bull for asyncio: `bullrush.LegacyQueue` with its calls awaited."""

@@ -11,7 +11,8 @@ import orjson
 from bullrush.extending import read_number
 from bullrush.legacy.backoff import BULL_EXPONENTIAL
 
-#: How waiting jobs run after the move: in the order in which Bull would run them, or by BullMQ's priorities.
+#: How waiting jobs run after the move: in the order in which Bull would run them, or by BullMQ's priorities. Delayed
+#: jobs and repeatables have no place among those that wait: they keep their priority with both.
 Order: TypeAlias = Literal["keep", "priority"]
 
 #: A hash as Redis has it.
@@ -56,11 +57,13 @@ class Rules(NamedTuple):
         order: see `Order`.
         default_name: the name of jobs without one.
         keep_backoff: exponential backoff keeps Bull's delays.
+        tz: the time zone of cron patterns without one.
     """
 
     order: Order = "keep"
     default_name: str = UNNAMED
     keep_backoff: bool = False
+    tz: str | None = None
 
 
 class Converted(NamedTuple):
@@ -96,10 +99,14 @@ def convert(raw: RawHash, state: str, now: int, rules: Rules, due: int | None = 
     if "deid" in raw:
         notes.append("its debounce id was not moved")
     given = read_options(raw.get("opts", b"{}"))
+    # Those that wait run by their place, which says all about their priority.
+    by_place = rules.order == "keep" and state != "delayed"
     opts = _options(raw, given, rules, notes)
     timestamp = _first_number(raw.get("timestamp"), given.get("timestamp") if isinstance(given, dict) else None) or now
     finished = state in _FINISHED
-    priority = _priority(raw, opts, rules, state, notes)
+    if by_place and opts is not None:
+        opts.pop("priority", None)
+    priority = 0 if by_place or finished else _priority(raw, opts, notes)
     fields = {field: value for field, value in raw.items() if field not in FIELDS and field not in DROPPED}
     fields["name"] = _name(raw, rules)
     # Options that are not JSON cannot be converted, and are not lost either.
@@ -152,8 +159,6 @@ def _options(raw: RawHash, given: Any, rules: Rules, notes: list[str]) -> dict[s
     backoff = _backoff(opts.pop("backoff", None), rules)
     if backoff is not None:
         opts["backoff"] = backoff
-    if rules.order == "keep":
-        opts.pop("priority", None)
     if not opts.get("lifo"):
         opts.pop("lifo", None)
     if opts.get("timeout"):
@@ -174,9 +179,7 @@ def _backoff(given: object, rules: Rules) -> dict[str, Any] | None:
     return given
 
 
-def _priority(raw: RawHash, opts: dict[str, Any] | None, rules: Rules, state: str, notes: list[str]) -> int:
-    if rules.order == "keep" or state in _FINISHED:
-        return 0
+def _priority(raw: RawHash, opts: dict[str, Any] | None, notes: list[str]) -> int:
     given = _first_number(raw.get("priority"), (opts or {}).get("priority")) or 0
     priority = min(max(given, 0), _LEAST_URGENT)
     if priority != given:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
-from bullrush.errors import LegacyQueueError, RedisServerError
+from bullrush.errors import LegacyQueueError, QueueNameError, RedisServerError
 from bullrush.extending import QueueScan
-from bullrush.legacy.flavor import LegacyBase
-from bullrush.legacy.migrating.signpost import read_signpost
+from bullrush.legacy.flavor import LegacyBase, read_users
 from bullrush.legacy.queue import LegacyQueue
-from bullrush.legacy.reading import STATES, count_states
+from bullrush.legacy.reading import STATES, STATES_OF_BOTH, count_states, read_all
+from bullrush.legacy.signpost import Signpost, read_signpost
 
 #: How keys end that Bull's queues and moved queues have.
 _ENDS: Final = (":id", ":ext:moved")
+#: What stands in keys that are no counter of ids: those of deduplication.
+_NO_QUEUE: Final = ":de:"
 
 
 class LegacyStatus(NamedTuple):
@@ -21,13 +23,28 @@ class LegacyStatus(NamedTuple):
 
     Attributes:
         name: its name.
-        has_moved: it has a signpost.
+        prefix: its prefix. Bull allows colons in names: what comes before the last one stands here.
+        signpost: where its jobs have gone; None if they have not.
+        of_bullmq: it has keys of BullMQ's, too.
+        paused: whether it is paused.
         counts: the number of its jobs by state.
+        claimed: how many jobs a migrator has taken and not yet moved: no worker sees them.
     """
 
     name: str
-    has_moved: bool
+    prefix: str
+    signpost: Signpost | None
+    of_bullmq: bool
+    paused: bool
     counts: dict[str, int]
+    claimed: int
+
+    @property
+    def kind(self) -> Literal["bull", "moved", "both"]:
+        """Whose it is: ``both`` if BullMQ uses the keys of a queue of Bull, also of one that has moved."""
+        if self.of_bullmq:
+            return "both"
+        return "bull" if self.signpost is None else "moved"
 
 
 async def find_legacy(url: str, prefix: str, timeout: int | None, known: Collection[str]) -> list[LegacyStatus]:
@@ -43,18 +60,39 @@ async def find_legacy(url: str, prefix: str, timeout: int | None, known: Collect
     found = []
     while not scan.ended:
         for name in sorted(set(await scan.page()).difference(known)):
-            status = await _look(LegacyQueue(name, url=url, prefix=prefix, timeout=timeout))
+            status = await look_at(name, url, prefix, timeout)
             found += [] if status is None else [status]
+    # The ids of jobs may have colons, too. Their keys are hashes, and there may be millions of them: Redis leaves them
+    # out.
+    return [*found, *(await _find_nested(url, prefix, timeout) if scan.saw_nested else ())]
+
+
+async def _find_nested(url: str, prefix: str, timeout: int | None) -> list[LegacyStatus]:
+    """Return the queues whose names have a colon."""
+    scan = QueueScan(url, prefix, timeout, ends=_ENDS[:1], kind="string", nested=True)
+    found = []
+    while not scan.ended:
+        for name in sorted(await scan.page()):
+            if _NO_QUEUE not in f":{name}:":
+                first, _, last = f"{prefix}:{name}".rpartition(":")
+                try:
+                    status = await look_at(last, url, first, timeout)
+                except QueueNameError:  # such as an empty one
+                    continue
+                found += [] if status is None or status.of_bullmq else [status]
     return found
 
 
-async def _look(queue: LegacyBase) -> LegacyStatus | None:
-    """Return what there is of a queue; None if it has nothing of Bull's."""
+async def look_at(name: str, url: str, prefix: str, timeout: int | None) -> LegacyStatus | None:
+    """Return what there is of a queue; None if nothing shows Bull. An operation."""
+    queue: LegacyBase = LegacyQueue(name, url=url, prefix=prefix, timeout=timeout)
     try:
-        _, shown_by = await queue._find_out()
-        has_moved = await read_signpost(queue) is not None
-        if not shown_by and not has_moved:
+        users, signpost = await read_users(queue), await read_signpost(queue)
+        if not users.flavor and signpost is None:
             return None
-        return LegacyStatus(queue.name, has_moved, await count_states(queue, STATES))
+        asked = [["EXISTS", queue.to_key("meta-paused")], ["HLEN", queue.to_key("ext:claim")]]
+        paused, claimed = await read_all(queue, asked)
+        counts = await count_states(queue, STATES_OF_BOTH if users.of_bullmq else STATES)
     except (LegacyQueueError, RedisServerError):
-        return None  # it is BullMQ's, or of both, or cannot be read
+        return None  # a key has a type of neither, or it cannot be read
+    return LegacyStatus(name, prefix, signpost, users.of_bullmq, bool(paused), counts, claimed)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, TypeAlias, get_args
+import shlex
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
-from bullrush.errors import InvalidOptionError, LegacyQueueError
+from bullrush.errors import InvalidOptionError, LegacyQueueError, QueueNameError
 from bullrush.extending import (
     CallOptions,
     Duration,
@@ -15,6 +16,7 @@ from bullrush.extending import (
     operation,
     reply,
 )
+from bullrush.legacy.signpost import Signpost, read_signpost
 
 #: A major version of Bull. 3 and 4 store the same.
 Layout: TypeAlias = Literal["1", "2", "3", "4"]
@@ -31,6 +33,50 @@ _FOUND: Final[dict[str, tuple[Layout, ...]]] = {
 }
 
 
+#: What to do with a queue of Bull whose keys BullMQ uses, too.
+ADVICE_FOR_BOTH: Final = (
+    "Stop BullMQ's programs; a Queue with allow_legacy=True has their jobs. When none of their jobs is left, delete "
+    "the keys events, marker, pc, prioritized and meta of the queue"
+)
+
+
+class Users(NamedTuple):
+    """Who uses a queue.
+
+    Attributes:
+        flavor: the versions of Bull that may, such as ``Bull 3.x or 4.x``; "" if nothing shows Bull.
+        shown_by: what shows Bull.
+        of_bullmq: keys exist that only BullMQ has.
+    """
+
+    flavor: str
+    shown_by: str
+    of_bullmq: bool
+
+
+async def read_users(queue: Handle) -> Users:
+    """Find out who uses a queue, by its keys, some jobs and the connected programs."""
+    flavor, shown_by, of_bullmq = await reply(queue.core.legacy_users())
+    return Users(flavor, shown_by, bool(of_bullmq))
+
+
+def refusal(name: str, users: Users, signpost: Signpost | None) -> str:
+    """Return why the jobs of a queue with keys of BullMQ's cannot be moved, and what to do.
+
+    Args:
+        name: the prefix and the name of the queue.
+        users: who uses it.
+        signpost: where its jobs have gone.
+    """
+    if signpost is not None:
+        why = f"queue {name} has moved to {signpost}, and BullMQ has used its old keys since"
+    elif users.flavor:
+        why = f"Bull and BullMQ use queue {name} both: {users.shown_by}, and keys of BullMQ's exist"
+    else:
+        return f"queue {name} belongs to BullMQ and not to Bull: use bullrush.Queue"
+    return f"{why}. {ADVICE_FOR_BOTH}"
+
+
 def check_flavor(flavor: object) -> Flavor:
     """Return the argument ``flavor``; a number is taken for its text.
 
@@ -41,6 +87,27 @@ def check_flavor(flavor: object) -> Flavor:
         if known == (str(flavor) if type(flavor) is int else flavor):
             return known  # type: ignore[no-any-return]
     raise InvalidOptionError(f"flavor must be one of {', '.join(map(repr, get_args(Flavor)))}, not {flavor!r}")
+
+
+def check_colons(name: object, prefix: object) -> None:
+    """Check that the name of a queue has no colon, and say what is to be given instead.
+
+    Args:
+        name: the name.
+        prefix: the prefix of its keys.
+
+    Raises:
+        QueueNameError: it has one.
+    """
+    if not isinstance(name, str) or not isinstance(prefix, str) or ":" not in name:
+        return
+    first, _, last = f"{prefix}:{name}".rpartition(":")
+    example = shlex.join(["bullrush", "migrate", last, "--prefix", first, "--to-prefix", "bullmq"])
+    raise QueueNameError(
+        f'Queue name cannot contain :. The queue "{name}" of Bull is reached by prefix "{first}" and name "{last}", '
+        "since its keys are the same. Move it to a name without a colon: "
+        f"{example} --to-name {shlex.quote(name.replace(':', '-'))}"
+    )
 
 
 @declare_options
@@ -75,10 +142,12 @@ class LegacyBase(Handle):
             timeout: ms that a round trip may take, connecting included. None is no limit.
 
         Raises:
-            QueueNameError: the name is empty, or has a colon or control characters.
+            QueueNameError: the name is empty, or has a colon or control characters. Bull allows colons: the queue
+                ``mails:eu`` has the prefix ``bull:mails`` and the name ``eu`` here.
             InvalidOptionError: an argument has an invalid value.
         """
         self._given_flavor = check_flavor(flavor)
+        check_colons(name, prefix)
         given = {"url": url, "prefix": prefix, "timeout": timeout, "allow_legacy": True}
         settings = checked_options(_Options, given, type(self).__name__)
         super().__init__(name, settings, {**given, "flavor": flavor})
@@ -117,16 +186,11 @@ class LegacyBase(Handle):
 
     async def _find_out(self) -> tuple[tuple[Layout, ...], str]:
         """Return which versions it may be, and what shows it; "" if nothing shows anything."""
-        found, shown_by, of_bullmq = await reply(self.core.legacy_users())
+        users = await read_users(self)
+        found, shown_by, _ = users
         name, given = self.qualified_name, self._given_flavor
-        if of_bullmq and found:
-            raise LegacyQueueError(
-                f"Bull and BullMQ use queue {name} both: {shown_by}, and keys of BullMQ's exist. Stop BullMQ's "
-                "programs. When none "
-                "of their jobs is left, delete the keys events, marker, pc, prioritized and meta of the queue"
-            )
-        if of_bullmq:
-            raise LegacyQueueError(f"queue {name} belongs to BullMQ and not to Bull: use bullrush.Queue")
+        if users.of_bullmq:
+            raise LegacyQueueError(refusal(name, users, await read_signpost(self)))
         possible = _FOUND[found]
         if given == "auto":
             self._layout = possible[0] if len(possible) == 1 or possible[0] == "4" else None

@@ -25,6 +25,12 @@ STATES: Final[dict[str, str]] = {
     "completed": "completed",
     "failed": "failed",
 }
+#: States that jobs of BullMQ have, too, where both have used the same keys.
+STATES_OF_BOTH: Final[dict[str, str]] = {
+    **STATES,
+    "prioritized": "prioritized",
+    "waiting-children": "waiting-children",
+}
 _COUNTED_BY: Final = {b"list": "LLEN", b"zset": "ZCARD", b"set": "SCARD"}
 #: So many jobs are read in one pipeline, and so many ids by one SSCAN.
 _BATCH: Final = 500
@@ -141,7 +147,7 @@ def _checked(state: str) -> str:
 async def count_states(queue: LegacyBase, states: Iterable[str]) -> dict[str, int]:
     """Return the number of jobs by state, of a queue of any version."""
     chosen = list(states)
-    keys = [queue.to_key(STATES[state]) for state in chosen]
+    keys = [queue.to_key(STATES_OF_BOTH[state]) for state in chosen]
     types = await read_all(queue, [["TYPE", key] for key in keys])
     # Keys that do not exist are not asked: they may become lists or sets meanwhile.
     counted = {

@@ -47,12 +47,14 @@ class LegacyUse:
         left: how many jobs and repeatables are left there; finished jobs do not count.
         owes: callers wait there for outcomes that the bridge has not written yet.
         quiet: no job has come for a minute, as far as the bridge has seen.
+        paused: the queue is paused: nothing moves until it is resumed.
     """
 
     clients: tuple[LegacyClient, ...] | None = None
     left: int = 0
     owes: bool = False
     quiet: bool = False
+    paused: bool = False
 
     @property
     def safe_to_clean_up(self) -> bool:
@@ -135,6 +137,23 @@ class Verification:
     def to_json(self) -> dict[str, Any]:
         """Return the result as plain values."""
         return {**asdict(self), "left": _plain(self.left), "complete": self.complete}
+
+
+@dataclass
+class GivenBack:
+    """What `LegacyQueue.give_back` did.
+
+    Attributes:
+        returned: how many claimed jobs are in the legacy queue again, by their legacy state.
+        arrived: how many the other queue had got already: they stay there.
+    """
+
+    returned: dict[str, int] = field(default_factory=dict)
+    arrived: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as plain values."""
+        return asdict(self)
 
 
 @dataclass

@@ -33,7 +33,13 @@ class WrongType(NamedTuple):
 
     def __str__(self) -> str:
         """Return the reason why such an id is left."""
-        return f"its key is a {self.type} and no job: remove the id, or the key"
+        return f"its key is a {self.type} and no job: remove the id by LegacyQueue.remove, or the key"
+
+
+async def wrong_type(core: CoreQueue, key: str) -> WrongType | None:
+    """Return the type of a key that should be the hash of a job; None if it is one, or does not exist."""
+    [found] = await reply(core.commands([["TYPE", key]]))
+    return None if found in (b"hash", b"none") else WrongType(found.decode())
 
 
 async def read_keys(core: CoreQueue, commands: Sequence[Sequence[int | str | bytes]]) -> list[Any]:

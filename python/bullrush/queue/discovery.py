@@ -80,7 +80,7 @@ class QueueScan:
     ``size``: how many keys are read per round trip. ``servers``: where; by default on the servers that the URL leads
     to. They are not checked then.
     ``ends``: how the keys end by which a queue is found. ``kind``: the type of these keys; None = any, so that queues
-    are found, too, whose key is broken.
+    are found, too, whose key is broken. ``nested``: only names with a colon are found, which BullMQ does not have.
     """
 
     def __init__(
@@ -93,6 +93,7 @@ class QueueScan:
         servers: Sequence[CoreQueue] | None = None,
         ends: Sequence[str] = (":meta",),
         kind: str | None = "hash",
+        nested: bool = False,
     ) -> None:
         self._url = check_unicode("url", resolve(check_url("url", url)))
         self._prefix = check_prefix(prefix)
@@ -103,11 +104,14 @@ class QueueScan:
         self._size = size
         self._ends = tuple(ends)
         self._kind = kind
+        self._nested = nested
         self._cursor = 0
         # SCAN may return a key twice.
         self._seen: set[str] = set()
         #: Keys of queues whose names cannot be used here, such as those with control characters.
         self.strange: set[bytes] = set()
+        #: Whether some key has a name with a colon: it is of a queue of Bull, of a job or of a scheduler.
+        self.saw_nested: bool = False
         self.ended: bool = self._servers == []
 
     async def page(self) -> list[str]:
@@ -146,13 +150,16 @@ class QueueScan:
         if end is None:
             return None
         try:
-            return check_queue_name(key.decode()[len(self._start) : -len(end)])
-        except QueueNameError:
-            # A colon: it is the key of a scheduler or a job.
-            if b":" not in key[len(self._start.encode()) : -len(end)]:
-                self.strange.add(key)
-            return None
+            name = key.decode()[len(self._start) : -len(end)]
         except UnicodeDecodeError:
+            self.strange.add(key)
+            return None
+        if ":" in name:
+            self.saw_nested = True
+            return name if self._nested else None
+        try:
+            return None if self._nested else check_queue_name(name)
+        except QueueNameError:
             self.strange.add(key)
             return None
 

@@ -92,8 +92,10 @@ class Reporter:
         """
         level = logging.DEBUG if event.code in self._outage else logging.WARNING
         self._outage |= {event.code}
-        text = "%r: cannot reach Redis at %s (%s). The worker tries again until it can"
-        LOG.log(level, text, self._worker, address(self._worker._url), event.text)
+        then = "The worker ends" if event.ends else "The worker tries again until it can"
+        LOG.log(
+            level, "%r: cannot reach Redis at %s (%s). %s", self._worker, address(self._worker._url), event.text, then
+        )
         self._worker.emit("error", ConnectionLostError(event.text))
 
     def _connected(self, _event: WorkerEvent) -> None:

@@ -30,6 +30,8 @@ pub struct PyWorkerEvent {
     text: String,
     /// The code with which the server refuses; empty if it does not answer.
     code: String,
+    /// Whether the run ends by it.
+    ends: bool,
     stacktrace: Vec<u8>,
     finished_on: i64,
     delay: i64,
@@ -100,7 +102,7 @@ fn describe(py: Python<'_>, event: Event) -> PyResult<PyWorkerEvent> {
         Event::Cancelled { id, token } => PyWorkerEvent { id, token: token.to_string(), ..of("cancelled") },
         Event::LockLost { id, token } => PyWorkerEvent { id, token: token.to_string(), ..of("lock_lost") },
         Event::Ready => of("ready"),
-        Event::Reconnecting { text } => PyWorkerEvent { code: code(&text), ..said("reconnecting", text) },
+        Event::Reconnecting { text, ends } => PyWorkerEvent { code: code(&text), ends, ..said("reconnecting", text) },
         Event::Connected => of("connected"),
         Event::Evicts { policy } => said("evicts", policy),
         Event::ChecksSkipped { percent } => PyWorkerEvent { count: number(percent), ..of("checks_skipped") },

@@ -184,7 +184,7 @@ async fn report_connection(state: Arc<WorkerState>, link: Link) {
             LinkState::Connecting { error: Some(text), .. } => {
                 unsteady |= back.take().is_some_and(|back| back.elapsed() < STEADY);
                 down = true;
-                state.emit(Event::Reconnecting { text });
+                state.emit(Event::Reconnecting { text, ends: link.is_refused() });
             }
             LinkState::Connected { refuses: false, .. } if down => {
                 back = Some(Instant::now());

@@ -78,8 +78,10 @@ pub enum Event {
     },
     /// The queue was checked and can be worked on; once per run.
     Ready,
+    /// `ends`: there never was a connection, and the server refuses: that ends the run.
     Reconnecting {
         text: String,
+        ends: bool,
     },
     Connected,
     /// Redis deletes keys when its memory is full.

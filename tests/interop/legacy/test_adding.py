@@ -150,6 +150,7 @@ REPEATABLES: list[dict[str, Any]] = [
     {"repeat": {"pattern": "0 3 * * *", "tz": "Europe/Paris"}, "priority": 2},
     {"repeat": {"pattern": "*/7 * * * *", "tz": "UTC", "end_date": NOW + 90 * 24 * DELAY}, "job_id": "order"},
     {"repeat": {"pattern": "0 0 1 1 *", "tz": "UTC", "start_date": NOW + 500 * 24 * DELAY}, "lifo": True},
+    {"repeat": {"pattern": "30 4 * * *"}},
 ]
 REPEAT = {"pattern": "cron", "start_date": "startDate", "end_date": "endDate"}
 

@@ -173,10 +173,20 @@ def test_a_job_whose_id_is_taken_stays_and_is_reported(bull, old, elsewhere, red
 
 
 @newest_bull
+@pytest.mark.parametrize(("order", "kept"), [("keep", 0), ("priority", 9)])
+def test_a_bridge_keeps_priorities_if_it_is_asked_to(order, kept, bull, old, new, elsewhere, queue_name):
+    for to in (new, elsewhere):
+        id = bull.call("add", queue=queue_name, opts={"priority": 9})
+        old.bridge(to, until="empty", order=order)
+        assert to.get_job(id).priority == kept
+
+
+@newest_bull
 def test_a_paused_queue_of_bull_is_left_alone(bull, old, elsewhere, queue_name):
     bull.call("pause", queue=queue_name)
     bull.call("add", queue=queue_name)
-    assert old.bridge(elsewhere, until="empty", max_seconds=0.05).moved == {}
+    report = old.bridge(elsewhere, until="empty", max_seconds=0.05)
+    assert (report.moved, report.use.paused, report.use.left) == ({}, True, 1)
     bull.call("resume", queue=queue_name)
     assert old.bridge(elsewhere, until="empty").moved == {"waiting": 1}
 

@@ -212,6 +212,22 @@ def test_priorities_of_bull_keep_their_order_or_become_those_of_bullmq(bull, old
     assert ran == (order if bull.library == "bull1" else ["2", "3", "4", "1"])
 
 
+@newest_bull
+def test_delayed_jobs_and_repeatables_keep_their_priority(bull, old, new, redis, node_fleet):
+    delayed = add(bull, old, {"n": 1}, delay=LATER, priority=5)
+    add(bull, old, {"n": 2}, repeat={"every": LATER}, priority=3)
+    waiting = add(bull, old, {"n": 3}, priority=1)
+    old.migrate(new)
+    [scheduler] = new.get_job_schedulers()
+    pending = f"repeat:{scheduler['key']}:{scheduler['next']}"
+    assert scheduler["template"]["opts"]["priority"] == 3
+    assert [new.get_job(id).priority for id in (delayed, pending, waiting)] == [5, 3, 0]
+    theirs = TheirQueue(node_fleet.get("bullmq5"), new.name)
+    for id in (delayed, pending):
+        theirs.on_job(id, "promote")
+    assert finish_all(redis, node_fleet.get("bullmq5"), new) == [waiting, pending, delayed]
+
+
 @every_bull
 def test_only_the_newest_of_the_history_moves_also_by_a_second_run(bull, old, new, redis):
     bull.call("work", queue=old.name)

@@ -100,6 +100,12 @@ module.exports = function calls({ library, named, open, forget, add }) {
       return run.acknowledged;
     },
 
+    /** Removes a repeatable by its key, or by the name and the options with which it was added. */
+    remove_repeatable: async ({ queue, key, name, repeat }) => {
+      await (key ? open(queue).removeRepeatableByKey(key) : open(queue).removeRepeatable(name, repeat));
+      return null;
+    },
+
     pause: async ({ queue }) => { await open(queue).pause(); return null; },
     resume: async ({ queue }) => { await open(queue).resume(); return null; },
 

@@ -49,6 +49,21 @@ def test_the_sets_of_bull_1_are_claimed_from(run, client, queue):
     assert client.smembers(f"bull:{queue}:failed") == {"2"}
 
 
+@pytest.mark.parametrize("place", ["wait", "delayed"])
+def test_an_id_whose_key_is_no_job_leaves_its_place_only_if_it_is_to(run, client, queue, dump, place):
+    at = f"bull:{queue}:"
+    client.set(at + "7", "x")
+    if place == "wait":
+        client.rpush(at + place, "7")
+    else:
+        client.zadd(at + place, {"7": 5})
+    before = dump(queue)
+    assert run(SCRIPT, queue, place, "7", "c1", 30_000) == -1
+    assert dump(queue) == before
+    assert run(SCRIPT, queue, place, "7", "c1", 30_000, 1) == -1
+    assert client.keys(at + "*") == [at + "7"]
+
+
 def test_a_job_that_is_not_there_is_not_claimed(run, queue, bull, dump):
     before = dump(queue)
     assert run(SCRIPT, queue, "wait", "2", "c1", 30_000) is None

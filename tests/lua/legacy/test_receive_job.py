@@ -40,6 +40,23 @@ def test_a_claim_adds_once(run, queue, dump):
     assert dump(queue) == before
 
 
+def test_a_claim_that_goes_back_to_bull_never_adds(run, queue, dump):
+    assert receive(run, queue, "1", "back", claim="c") == -2
+    before = dump(queue)
+    assert list(before) == ["ext:mig"]
+    assert receive(run, queue, "1", claim="c") == -2
+    assert receive(run, queue, "1", "back", claim="c") == -2
+    assert dump(queue) == before
+    assert receive(run, queue, "1", claim="another") == "1"
+
+
+def test_a_claim_that_has_added_does_not_go_back(run, queue, dump):
+    receive(run, queue, "1", claim="c")
+    before = dump(queue)
+    assert receive(run, queue, "1", "back", claim="c") == 0
+    assert dump(queue) == before
+
+
 def test_a_numeric_id_that_is_taken_gets_another_one_and_a_custom_id_is_refused(run, client, queue, dump):
     client.hset(f"bull:{queue}:1", "name", "mine")
     assert receive(run, queue, "1", other="l-1") == "l-1"

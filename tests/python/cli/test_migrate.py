@@ -31,6 +31,8 @@ WRONG = {
     ),
     "no_such_flavor": (["--to-name", "x", "--flavor", "5"], "there is no '5'. There are: 1, 2, 3, 4"),
     "no_such_order": (["--to-name", "x", "--order", "random"], "there is no 'random'"),
+    "no_such_zone": (["--to-name", "x", "--tz", "Paris"], "is not the name of a time zone such as"),
+    "zone_of_a_bridge": (["--to-name", "x", "--bridge", "--tz", "UTC"], "--tz does not go together with --bridge"),
     "no_number": (["--to-name", "x", "--history", "all"], "'all' is no whole number greater than 0"),
     "no_url_of_redis": (["--to-url", "http://x"], "must start with redis://"),
     "a_name_with_a_colon": (["--to-name", "a:b"], "Queue name cannot contain :"),
@@ -100,6 +102,18 @@ def test_a_dry_run_writes_nothing(run, bull, redis):
     ended = run("migrate", bull.name, "--to-prefix", "moved", "--dry-run")
     assert ended.code == 0 and "3 jobs would be moved" in ended.out
     assert sorted(redis.keys(f"*:{bull.name}:*")) == before
+
+
+def test_schedulers_without_a_time_zone_are_named_and_get_the_one_that_is_given(run, bull, target, redis):
+    key = "digest::::0 7 * * *"
+    redis.zadd(f"bull:{bull.name}:repeat", {key: 4_000_000_000_000})
+    note = f"special: 1 in repeat ({key}): its cron pattern has no time zone"
+    rehearsed = run("migrate", bull.name, "--to-prefix", "moved", "--dry-run")
+    assert note in rehearsed.out and "--tz ZONE gives it one" in rehearsed.out
+    words = ("--to-prefix", "moved", "--tz", "Europe/Paris")
+    assert note not in run("migrate", bull.name, *words, "--dry-run").out
+    assert note not in run("migrate", bull.name, *words).out
+    assert [one["tz"] for one in target.get_job_schedulers()] == ["Europe/Paris"]
 
 
 def test_a_job_that_is_left_has_its_reason_and_the_exit_code_1(run, bull, redis):
@@ -191,6 +205,31 @@ def test_a_job_whose_id_is_taken_says_by_which_commands_one_of_them_is_removed(m
     assert run(*words, "--verify").code == 0 and run(*command, "--yes").code == 1
 
 
+def test_an_id_whose_key_is_no_job_is_removed_by_the_command_that_the_move_names(run, bull, redis):
+    key = f"bull:{bull.name}:9"
+    redis.set(key, "x")
+    redis.rpush(f"bull:{bull.name}:wait", "9")
+    command = f"bullrush migrate {bull.name} --remove ID --prefix bull"
+    moved = run("migrate", bull.name, "--to-prefix", "moved")
+    assert moved.code == 1 and f"its key is a string and no job: remove the id by `{command}`, or the key" in moved.out
+    words = command.replace("ID", "9").split()[1:]
+    refused, stays = run(*words), f"its key {key}, a string and no job, stays"
+    assert refused.code == 2 and f"Remove the id 9 from bull:{bull.name}? ({stays})" in refused.err
+    assert run(*words, "--yes").out == f"Job 9 of bull:{bull.name} is gone; {stays}.\n"
+    assert redis.get(key) == "x" and run("migrate", bull.name, "--to-prefix", "moved").code == 0
+    again = run(*words, "--yes")
+    assert again.code == 1 and "job 9 was not removed: no list of jobs has it" in again.err
+
+
+def test_ids_without_a_job_are_foreseen(run, bull, redis):
+    redis.rpush(f"bull:{bull.name}:wait", "", "77")
+    ids = "2 in waiting ('', 77): there is no job under this id: a move removes the id"
+    rehearsed = run("migrate", bull.name, "--to-prefix", "moved", "--dry-run")
+    assert rehearsed.code == 0 and "3 jobs would be moved" in rehearsed.out and f"special: {ids}" in rehearsed.out
+    assert f"left: {ids}" in run("migrate", bull.name, "--to-prefix", "moved", "--verify").out
+    assert "3 jobs were moved" in run("migrate", bull.name, "--to-prefix", "moved").out
+
+
 def test_a_job_that_a_worker_of_bull_runs_is_not_removed(run, bull, redis):
     hold(redis, bull)
     refused = run("migrate", bull.name, "--remove", "1", "--yes")
@@ -208,6 +247,25 @@ def test_a_signpost_is_not_forgotten_while_jobs_of_bull_wait_unless_somebody_say
     assert redis.exists(f"bull:{bull.name}:ext:moved")
     assert run("migrate", bull.name, "--forget", "--yes").code == 0
     assert not redis.exists(f"bull:{bull.name}:ext:moved")
+
+
+def test_claimed_jobs_are_given_back_and_not_forgotten(run, bull, redis, redis_url):
+    to = ("--to-prefix", "moved", "--to-url", f"{redis_url.rpartition('/')[0]}/1")
+    run("migrate", bull.name, *to)
+    ids = [bull.add("late").id for _ in range(2)]
+    bull.core.legacy_calls("claim_job", [["wait", id, f"1-{id}-run", 30_000] for id in ids]).wait()
+    refused = run("migrate", bull.name, "--forget", "--yes")
+    assert refused.code == 3 and "2 jobs of queue" in refused.err and "and run nowhere: finish it by `" in refused.err
+    assert refused.err.endswith(", or give them back, by --give-back\n")
+    found = run("migrate", bull.name, *to, "--verify")
+    assert "run again, or give it back to Bull by --give-back" in found.out
+    wrong = run("migrate", bull.name, "--to-prefix", "moved", "--give-back")
+    assert wrong.code == 3 and wrong.err.endswith(", or give them back by --give-back\n")
+    given = run("migrate", bull.name, *to, "--give-back")
+    assert given.code == 0 and given.out == "2 jobs were given back to Bull: 2 waiting.\n"
+    assert [job.id for job in bull.get_jobs("waiting")] == ids
+    again = run("migrate", bull.name, *to, "--give-back", "--json").json
+    assert (again["returned"], again["arrived"]) == ({}, 0)
 
 
 def test_info_lists_queues_of_bull(run, bull, redis):
@@ -330,7 +388,7 @@ def test_claimed_jobs_and_a_cut_list_are_reported_in_words(run, bull, redis):
     redis.hset(f"bull:{bull.name}:ext:claim", "7", "{}")
     redis.rpush(f"bull:{bull.name}:wait", *range(10, 1_010))
     ended = run("migrate", bull.name, "--to-prefix", "moved", "--verify")
-    assert ended.code == 1 and "left: at least 1,000 in waiting (" in ended.out
+    assert ended.code == 1 and "left: at least 998 in waiting (" in ended.out
     assert "left: 1 claimed by a migrator (7): " in ended.out
 
 
@@ -392,7 +450,8 @@ def test_a_bridge_carries_jobs_over_until_a_signal_comes(number, bull, target):
     assert bridge.returncode == 0 and "Do not clean up yet: " in said
     report = json.loads(out)
     assert report["moved"]["waiting"] == 3
-    assert report["use"] == {"clients": [], "left": 0, "owes": False, "quiet": False, "safe_to_clean_up": False}
+    use = {"clients": [], "left": 0, "owes": False, "quiet": False, "paused": False, "safe_to_clean_up": False}
+    assert report["use"] == use
 
 
 LISTENER, WORKER = LegacyClient("", "listener"), LegacyClient("10.0.0.7:51234", "worker")
@@ -403,6 +462,7 @@ USES = {
     "refused": (LegacyUse(None, quiet=True), "Redis does not say which programs with Bull are connected"),
     "jobs": (LegacyUse((), left=2, quiet=True), "Do not clean up yet: 2 jobs or repeatables are left."),
     "outcomes": (LegacyUse((), owes=True, quiet=True), "Do not clean up yet: callers wait for outcomes."),
+    "paused": (LegacyUse((), left=2, paused=True), "is paused: nothing moves until it is resumed; 2 jobs or"),
     "not_quiet": (LegacyUse(()), "Do not clean up yet: it is not a minute yet that no job has come."),
 }
 

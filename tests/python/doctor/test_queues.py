@@ -245,6 +245,8 @@ def test_the_priorities_of_bull_are_not_those_of_bullmq_before_4(
 ) -> None:
     with LegacyQueue(queue_name, url=redis_url, flavor="4") as old:
         old.add("welcome", priority=1)
+    assert findings() == []
+    redis.xadd(f"bull:{queue_name}:events", {"event": "added"})
     [finding] = findings()
     assert (finding.code, finding.detail.partition(":")[0]) == ("BR101", "Bull 3.x or 4.x uses it")
     assert doctor.repair(finding) is not None and redis.exists(f"bull:{queue_name}:priority")

@@ -68,7 +68,7 @@ def test_the_limit_of_attempts_of_bull_1_is_a_field_of_its_own():
     assert "attempts" not in fields
 
 
-def test_priorities_count_only_where_they_are_asked_for():
+def test_waiting_jobs_keep_their_priority_only_where_that_is_asked_for():
     assert of(LAST).priority == 0
     assert "priority" not in opts_of(LAST)
     by_priority = of(LAST, rules=Rules(order="priority"))
@@ -76,6 +76,13 @@ def test_priorities_count_only_where_they_are_asked_for():
     assert orjson.loads(by_priority.fields["opts"])["priority"] == 7
     beyond = of(LAST, rules=Rules(order="priority"), fields={"priority": b"9000000"})
     assert (beyond.priority, len(beyond.notes)) == (2_097_152, 1)
+
+
+@pytest.mark.parametrize("order", ["keep", "priority"])
+def test_a_delayed_job_keeps_its_priority(order):
+    delayed = of(LAST, "delayed", rules=Rules(order=order))
+    assert (delayed.priority, delayed.fields["priority"]) == (7, b"7")
+    assert orjson.loads(delayed.fields["opts"])["priority"] == 7
 
 
 def test_a_job_without_a_name_gets_the_default():

@@ -44,6 +44,27 @@ def test_utc_is_a_zone():
     assert scheduler.fields["tz"] == b"UTC"
 
 
+def test_a_pattern_without_a_zone_has_a_note_or_gets_the_one_that_is_given():
+    repeatable = read_repeatable("mail::::0 7 * * *", NEXT)
+    scheduler = as_scheduler(repeatable, pending(cron="0 7 * * *"), NOW, Rules())
+    assert "tz" not in scheduler.fields and "has no time zone" in scheduler.notes[0]
+    given = as_scheduler(repeatable, pending(cron="0 7 * * *"), NOW, Rules(tz="Europe/Paris"))
+    assert (given.fields["tz"], given.notes) == (b"Europe/Paris", ())
+    assert as_scheduler(read_repeatable("mail:::90000", NEXT), pending(every=90_000), NOW, Rules()).notes == ()
+
+
+def test_a_zone_that_bull_knew_stays():
+    repeatable = read_repeatable("mail:::Asia/Tokyo:0 7 * * *", NEXT)
+    scheduler = as_scheduler(repeatable, pending(cron="0 7 * * *"), NOW, Rules(tz="Europe/Paris"))
+    assert scheduler.fields["tz"] == b"Asia/Tokyo"
+
+
+def test_a_repeatable_keeps_its_priority():
+    raw = {"name": b"mail", "opts": orjson.dumps({"priority": 7, "repeat": {"every": 90_000}}), "priority": b"7"}
+    scheduler = as_scheduler(read_repeatable("mail:::90000", NEXT), raw, NOW, Rules())
+    assert (scheduler.priority, orjson.loads(scheduler.fields["opts"])) == (7, {"priority": 7})
+
+
 def test_a_key_that_cannot_be_read_becomes_nothing():
     assert as_scheduler(read_repeatable("what", NEXT), None, NOW, Rules()) is None
 

@@ -21,13 +21,13 @@ EXAMPLES: Final = """\
   bullrush migrate mail --forget                                                   free the name for new queues"""
 
 #: What the command does instead of moving once. At most one of them is given.
-MODES: Final = ("dry_run", "verify", "cleanup", "bridge", "remove", "forget")
+MODES: Final = ("dry_run", "verify", "cleanup", "bridge", "give_back", "remove", "forget")
 #: Those that only the queue of Bull takes part in.
 ALONE: Final = ("remove", "forget")
 
 #: The options that say how jobs are moved.
-MOVING: Final = ("merge", "order", "history", "legacy_workers_stopped", "default_name", "keep_backoff")
-BRIDGING: Final = ("mirror", "default_name", "keep_backoff")
+MOVING: Final = ("merge", "order", "history", "legacy_workers_stopped", "default_name", "keep_backoff", "tz")
+BRIDGING: Final = ("mirror", "order", "default_name", "keep_backoff")
 
 _KNOWN: Final = {"move": MOVING, "dry_run": MOVING, "bridge": BRIDGING}
 
@@ -56,6 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     moving.add_argument("--history", type=count, metavar="N", help="also the last N completed and N failed jobs")
     moving.add_argument("--default-name", metavar="NAME", help="the name of jobs without one (default: __default__)")
     moving.add_argument("--keep-backoff", action="store_true", help="exponential backoff keeps the delays of Bull")
+    moving.add_argument("--tz", metavar="ZONE", help="the time zone of cron patterns without one, such as Europe/Paris")
     moving.add_argument(
         "--legacy-workers-stopped",
         action="store_true",
@@ -70,6 +71,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="delete the keys of Bull and its finished jobs, if nothing is left to run",
     )
     instead.add_argument("--bridge", action="store_true", help="carry new jobs over until Ctrl-C or SIGTERM")
+    instead.add_argument(
+        "--give-back",
+        action="store_true",
+        help="give jobs that an interrupted move has claimed back to Bull; those that have moved stay where they are",
+    )
     instead.add_argument(
         "--remove", metavar="ID", help="remove a job from the queue of Bull, such as one that cannot move"
     )

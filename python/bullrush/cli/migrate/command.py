@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 
 from bullrush.cli.migrate import printing
 from bullrush.cli.migrate.arguments import BRIDGING, EXAMPLES, MOVING, configure, given, mode_of, to_url
 from bullrush.cli.migrate.bridging import until_signal
 from bullrush.cli.migrate.refusals import in_options
+from bullrush.cli.migrate.so_far import SoFar
 from bullrush.cli.terminal.asking import confirm
 from bullrush.cli.terminal.bar import Bar
 from bullrush.cli.terminal.ending import FAILED, USAGE, CommandError, code_of
@@ -16,7 +17,7 @@ from bullrush.cli.terminal.options import checked_url, url_of
 from bullrush.cli.terminal.output import jobs_of, say
 from bullrush.errors import LegacyQueueError
 from bullrush.extending import run_blocking
-from bullrush.legacy import LegacyQueue, Progress, place, read_signpost
+from bullrush.legacy import LegacyQueue, place, read_signpost, wrong_type
 from bullrush.queue import Queue
 from bullrush.url import address
 
@@ -30,9 +31,13 @@ def run(options: argparse.Namespace) -> int:
     legacy = LegacyQueue(
         options.queue, url=source, prefix=options.prefix, flavor=options.flavor, timeout=options.timeout
     )
+    names = {"source": legacy.qualified_name, "server": address(source)}
     if mode in _ALONE:
         with legacy:
-            _ALONE[mode](legacy, options)
+            try:
+                _ALONE[mode](legacy, options)
+            except LegacyQueueError as error:
+                raise CommandError(in_options(str(error), **names), code_of(error)) from None
         return 0
     target = source if target is None else checked_url(target)
     to = Queue(
@@ -47,32 +52,36 @@ def run(options: argparse.Namespace) -> int:
     heading = printing.Heading(legacy, to, source, target)
     with legacy, to:
         try:
-            return _MODES[mode](legacy, to, heading, options)
+            with heading.naming_source():
+                return _MODES[mode](legacy, to, heading, options)
         except LegacyQueueError as error:
-            names = {"source": legacy.qualified_name, "server": address(source), "target": to.qualified_name}
-            raise CommandError(in_options(str(error), **names), code_of(error)) from None
+            text = in_options(str(error), **names, target=to.qualified_name)
+            raise CommandError(text, code_of(error)) from None
 
 
 def _move(legacy: LegacyQueue, to: Queue, heading: printing.Heading, options: argparse.Namespace) -> int:
-    heading.find_out(legacy)
-    before = to.get_job_counts()
-    moved = 0
-
-    def show(progress: Progress) -> None:
-        nonlocal moved
-        moved = progress.moved
-        bar.show(progress.moved, progress.total)
-
     with Bar("checked" if options.dry_run else "moved") as bar:
+        so_far = SoFar(legacy, bar)
         try:
-            report = legacy.migrate(to, **given(options, *MOVING), dry_run=options.dry_run, on_progress=show)
+            with nullcontext() if options.dry_run else so_far.telling():
+                result = _moved(legacy, to, heading, options, so_far)
         except KeyboardInterrupt:
             if not options.dry_run:
-                say(f"\nstopped: {jobs_of(moved)} moved so far; run it again for the rest")
+                say(f"\nstopped: {jobs_of(so_far.moved)} moved so far; run it again for the rest")
             raise
-    result = printing.Result(report, before, to.get_job_counts(), paused=to.is_paused())
     printing.print_migration(heading, result, as_json=options.json)
     return 0 if result.complete else FAILED
+
+
+def _moved(
+    legacy: LegacyQueue, to: Queue, heading: printing.Heading, options: argparse.Namespace, so_far: SoFar
+) -> printing.Result:
+    heading.find_out(legacy)
+    with heading.naming_target():
+        before = to.get_job_counts()
+    report = legacy.migrate(to, **given(options, *MOVING), dry_run=options.dry_run, on_progress=so_far.show)
+    with heading.naming_target():
+        return printing.Result(report, before, to.get_job_counts(), paused=to.is_paused())
 
 
 def _verify(legacy: LegacyQueue, to: Queue, heading: printing.Heading, options: argparse.Namespace) -> int:
@@ -92,6 +101,12 @@ def _clean_up(legacy: LegacyQueue, to: Queue, _heading: printing.Heading, option
     return 0
 
 
+def _give_back(legacy: LegacyQueue, to: Queue, heading: printing.Heading, options: argparse.Namespace) -> int:
+    heading.find_out(legacy)
+    printing.print_given_back(heading, legacy.give_back(to), as_json=options.json)
+    return 0
+
+
 def _bridge(legacy: LegacyQueue, to: Queue, heading: printing.Heading, options: argparse.Namespace) -> int:
     if options.mirror:
         legacy.get_flavor()  # the bridge needs it, and refuses without: before it is said to run
@@ -100,26 +115,36 @@ def _bridge(legacy: LegacyQueue, to: Queue, heading: printing.Heading, options: 
     heading.find_out(legacy)
     say(f"{heading}: carrying jobs over until Ctrl-C or SIGTERM")
     with Bar("carried over") as bar:
-        report = until_signal(
-            lambda: legacy.bridge(
-                to,
-                **given(options, *BRIDGING),
-                on_progress=lambda progress: bar.show(progress.moved),
-                on_use=lambda use: bar.say(printing.use_of(use)),
-            ),
-            legacy.close,
-        )
+        so_far = SoFar(legacy, bar, has_end=False)
+        with so_far.telling():
+            report = until_signal(
+                lambda: legacy.bridge(
+                    to,
+                    **given(options, *BRIDGING),
+                    on_progress=so_far.show,
+                    on_use=lambda use: bar.say(printing.use_of(use)),
+                ),
+                legacy.close,
+            )
     printing.print_bridge(heading, report, as_json=options.json)
     return 0
 
 
 def _remove(legacy: LegacyQueue, options: argparse.Namespace) -> None:
-    if not (found := legacy.get_job(options.remove)):
-        raise CommandError(f"{legacy.qualified_name} has no job {options.remove}", FAILED)
-    confirm(options, f"Remove the job {found.id} {found.name!r} from {legacy.qualified_name}?")
-    if not legacy.remove(found.id):
-        raise CommandError(f"job {found.id} was not removed: a worker of Bull runs it, or a migrator has it", FAILED)
-    printing.print_removed(legacy, found.id, as_json=options.json)
+    id = options.remove
+    key = legacy.to_key(id)
+    if found := legacy.get_job(id):
+        confirm(options, f"Remove the job {id} {found.name!r} from {legacy.qualified_name}?")
+        stays = ""
+    elif wrong := run_blocking(wrong_type(legacy.core, key)):
+        stays = f"its key {key}, a {wrong.type} and no job, stays"
+        confirm(options, f"Remove the id {id} from {legacy.qualified_name}? ({stays})")
+    else:
+        raise CommandError(f"{legacy.qualified_name} has no job {id}", FAILED)
+    if not legacy.remove(id):
+        why = "no list of jobs has it" if stays else "a worker of Bull runs it, or a migrator has it"
+        raise CommandError(f"job {id} was not removed: {why}", FAILED)
+    printing.print_removed(legacy, id, stays, as_json=options.json)
 
 
 def _forget(legacy: LegacyQueue, options: argparse.Namespace) -> None:
@@ -139,4 +164,11 @@ def _forget(legacy: LegacyQueue, options: argparse.Namespace) -> None:
 
 
 _ALONE = {"remove": _remove, "forget": _forget}
-_MODES = {"move": _move, "dry_run": _move, "verify": _verify, "cleanup": _clean_up, "bridge": _bridge}
+_MODES = {
+    "move": _move,
+    "dry_run": _move,
+    "verify": _verify,
+    "cleanup": _clean_up,
+    "bridge": _bridge,
+    "give_back": _give_back,
+}

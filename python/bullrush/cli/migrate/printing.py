@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, Final
 
 from bullrush.cli.migrate.refusals import in_options
 from bullrush.cli.terminal.output import jobs_of, say, write, write_json, write_table
 from bullrush.cli.terminal.visible import visible
 from bullrush.errors import LegacyQueueError
-from bullrush.legacy import BridgeReport, LegacyQueue, LegacyUse, MigrationReport, Remark, Verification, place
+from bullrush.legacy import (
+    BridgeReport,
+    GivenBack,
+    LegacyQueue,
+    LegacyUse,
+    MigrationReport,
+    Remark,
+    Verification,
+    naming_server,
+    place,
+)
 from bullrush.masking import masked
 from bullrush.queue import Queue
 
@@ -33,6 +44,7 @@ class Heading:
         self.to: dict[str, str] = {"queue": to.name, "prefix": to.prefix}
         self.json: dict[str, Any] = {"queue": legacy.name, "flavor": None, "to": self.to}
         self.target_url: str | None = None if place(source_url) == place(target_url) else masked(target_url)
+        self._urls = source_url, target_url
         self._source, self._target = legacy.qualified_name, to.qualified_name
         if self.target_url is not None:
             self._source += f" at {'/'.join(place(source_url))}"
@@ -40,6 +52,14 @@ class Heading:
         self._at_source = ["--prefix", legacy.prefix]
         if self.target_url is not None:
             self._at_source += ["--from", masked(source_url)]
+
+    def naming_source(self) -> AbstractContextManager[None]:
+        """Let errors of Redis name the server of Bull, if there are two and they name none."""
+        return nullcontext() if self.target_url is None else naming_server(self._urls[0])
+
+    def naming_target(self) -> AbstractContextManager[None]:
+        """Let errors of Redis name the server of the new queue, if there are two."""
+        return nullcontext() if self.target_url is None else naming_server(self._urls[1])
 
     def find_out(self, legacy: LegacyQueue) -> None:
         """Ask the queue of Bull for its version; a queue whose jobs have all moved does not tell it, and need not."""
@@ -175,8 +195,24 @@ def print_cleanup(legacy: LegacyQueue, removed: int, *, as_json: bool) -> None:
     if as_json:
         write_json({"queue": legacy.name, "removed": removed})
     else:
-        write(f"{removed:,} {'key' if removed == 1 else 'keys'} of {legacy.qualified_name} deleted.")
+        keys = "key" if removed == 1 else "keys"
+        whose = ": those of finished jobs, and of the queue itself, such as its counter `id`" if removed else ""
+        write(f"{removed:,} {keys} of {legacy.qualified_name} deleted{whose}.")
         write("Its signpost stays, which sends programs to the new queue: --forget removes it.")
+
+
+def print_given_back(heading: Heading, report: GivenBack, *, as_json: bool) -> None:
+    """Print how many jobs went back to Bull."""
+    if as_json:
+        write_json({**heading.json, **report.to_json()})
+        return
+    say(str(heading))
+    returned = sum(report.returned.values())
+    by_state = ", ".join(f"{count:,} {state}" for state, count in report.returned.items())
+    write(f"{jobs_of(returned)} {'was' if returned == 1 else 'were'} given back to Bull{by_state and f': {by_state}'}.")
+    if report.arrived:
+        was, stay = ("was", "stays") if report.arrived == 1 else ("were", "stay")
+        write(f"{jobs_of(report.arrived)} {was} in the new queue already, and {stay} there.")
 
 
 def print_bridge(heading: Heading, report: BridgeReport, *, as_json: bool) -> None:
@@ -196,7 +232,7 @@ def use_of(use: LegacyUse) -> str:
             "Cleaning up is safe: no program with Bull is seen, nothing is left, and no job has come for a minute. "
             "Redis does not show producers of Bull 3.x and 4.x that add nothing: are all of them changed?"
         )
-    reasons = []
+    reasons = ["the queue of Bull is paused: nothing moves until it is resumed"] if use.paused else []
     if use.clients is None:
         reasons.append("Redis does not say which programs with Bull are connected (it refuses CLIENT LIST or PUBSUB)")
     elif use.clients:
@@ -212,12 +248,12 @@ def use_of(use: LegacyUse) -> str:
     return visible(f"Do not clean up yet: {'; '.join(reasons)}.", line=True)
 
 
-def print_removed(legacy: LegacyQueue, job_id: str, *, as_json: bool) -> None:
-    """Print that a job was removed."""
+def print_removed(legacy: LegacyQueue, job_id: str, stays: str, *, as_json: bool) -> None:
+    """Print that a job was removed, and what of it stays; "" for nothing."""
     if as_json:
         write_json({"queue": legacy.name, "removed": [job_id]})
     else:
-        write(visible(f"Job {job_id} of {legacy.qualified_name} is gone.", line=True))
+        write(visible(f"Job {job_id} of {legacy.qualified_name} is gone{stays and f'; {stays}'}.", line=True))
 
 
 def print_forgotten(legacy: LegacyQueue, *, there_was_one: bool, as_json: bool) -> None:
@@ -250,9 +286,10 @@ def _print_remarks(heading: Heading, title: str, remarks: Sequence[Remark], cut:
     groups: dict[tuple[str, str], list[str]] = {}
     for remark in remarks:
         groups.setdefault((remark.state, remark.reason), []).append(remark.id)
+    listed = Counter(remark.state for remark in remarks)
     for (state, reason), ids in groups.items():
-        names = ", ".join(ids[:_NAMED]) + (", ..." if len(ids) > _NAMED else "")
-        number = f"{'at least ' if cut and len(ids) >= cut else ''}{len(ids):,}"
+        names = ", ".join(id or "''" for id in ids[:_NAMED]) + (", ..." if len(ids) > _NAMED else "")
+        number = f"{'at least ' if cut and listed[state] >= cut else ''}{len(ids):,}"
         where = (
             f"{number} claimed by a migrator" if state == "ext:claim" else f"{number} in {state}" if state else "key"
         )

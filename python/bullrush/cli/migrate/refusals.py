@@ -20,10 +20,15 @@ _WORDS: Final = (
     (r'flavor="(\d)" or "(\d)"', r"--flavor \1 or \2"),
     (r'flavor="(\d)"', r"--flavor \1"),
     (r"\bmerge=True", "--merge"),
+    (r"\btz=ZONE\b", "--tz ZONE"),
     (r"\bthe bridge with mirror=True", "it with --bridge --mirror"),
     (r"\blegacy_workers_stopped\b", "--legacy-workers-stopped"),
+    (r", by LegacyQueue\.give_back$", ", by --give-back"),
+    (r"\bby LegacyQueue\.give_back$", "by --give-back"),
+    (r", or give them back$", ", or give them back by --give-back"),
     (r"entries in ext:claim still", "jobs that a migrator has claimed"),
     (r"see verify\(\)", "see --verify"),
+    (r"remove the id by LegacyQueue\.remove,", "remove the id by `{here}`,"),
     (r"by Queue\.remove there or by LegacyQueue\.remove here", "by `{there}` (for a number 7: l-7) or by `{here}`"),
 )
 

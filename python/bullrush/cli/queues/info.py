@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final, TypedDict
 
 from bullrush.cli.terminal.ending import FAILED
 from bullrush.cli.terminal.options import add_connection, duration, known_queue, open_queue, url_of
 from bullrush.cli.terminal.output import jobs_of, say, write, write_json, write_table
+from bullrush.cli.terminal.visible import visible
 from bullrush.errors import LegacyQueueError, RedisServerError
 from bullrush.extending import run_blocking
-from bullrush.legacy import LegacyStatus, find_legacy
+from bullrush.legacy import LegacyStatus, check_colons, find_legacy, look_at
 from bullrush.queue import Queue, RouteStatus, queue_names
 from bullrush.routing import route_base
 from bullrush.url import address
@@ -28,6 +31,7 @@ EXAMPLES = """\
 _STATES: Final = ("waiting", "active", "delayed", "prioritized", "waiting-children", "completed", "failed")
 #: States that are shown only if a queue has such jobs.
 _SELDOM: Final = frozenset({"delayed", "prioritized", "waiting-children"})
+_TO_RUN: Final = ("waiting", "paused", "delayed", "active", "prioritized", "waiting-children")
 _TWO_SECONDS: Final = 2_000
 _CLEAR: Final = "\x1b[H\x1b[2J"
 
@@ -43,8 +47,10 @@ class QueueInfo(TypedDict):
         counts: the number of jobs per state, with those of the routes.
         workers: the number of connected workers; of a route those that take its jobs.
         rates: completed and failed jobs in the last full minute; None if no worker counts metrics.
-        legacy: ``bull`` for a queue of Bull, ``moved`` for one whose jobs have moved and that got jobs again; None for
-            one of BullMQ.
+        legacy: ``bull`` for a queue of Bull, ``moved`` for one whose jobs have moved, ``both`` for one of the two whose
+            keys BullMQ uses, too; None for one of BullMQ.
+        moved_to: where the jobs of a queue of Bull have gone; None if they have not.
+        claimed: how many jobs of Bull a migrator has taken and not yet moved.
     """
 
     queue: str
@@ -55,6 +61,8 @@ class QueueInfo(TypedDict):
     workers: int
     rates: dict[str, int | None]
     legacy: str | None
+    moved_to: str | None
+    claimed: int
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -75,7 +83,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the queues."""
     for name in options.queues:
-        known_queue(options, name)
+        check_colons(name, options.prefix)
+        with suppress(LegacyQueueError):  # it is there, and listed as what it is
+            known_queue(options, name)
     while True:
         found, code = _read_all(options)
         if options.json:
@@ -129,6 +139,9 @@ def _read_all(options: argparse.Namespace) -> tuple[list[QueueInfo], int]:
             if not options.queues:
                 folded.update(routes)
         except (LegacyQueueError, RedisServerError) as error:
+            if isinstance(error, LegacyQueueError) and (status := _look_at(options, name)) is not None:
+                found += [_legacy(status)] if options.queues or _has_jobs(status) else []
+                continue
             if len(options.queues) == 1:
                 raise
             say(f"{name}: {error}")
@@ -136,30 +149,38 @@ def _read_all(options: argparse.Namespace) -> tuple[list[QueueInfo], int]:
     found.sort(key=lambda info: names.index(info["queue"]))
     if not options.queues:
         legacy = run_blocking(find_legacy(url_of(options), options.prefix, options.timeout, names))
-        found += [info for status in legacy if (info := _legacy(options, status)) is not None]
+        found += [_legacy(status) for status in legacy if _has_jobs(status)]
     return found, code
 
 
-def _legacy(options: argparse.Namespace, status: LegacyStatus) -> QueueInfo | None:
-    """Return a queue of Bull; None for one that has moved and has nothing to run."""
+def _look_at(options: argparse.Namespace, name: str) -> LegacyStatus | None:
+    return run_blocking(look_at(name, url_of(options), options.prefix, options.timeout))
+
+
+def _has_jobs(status: LegacyStatus) -> bool:
+    """Tell whether it is worth a line: one that has moved and has nothing to run is not."""
+    return status.kind != "moved" or bool(status.claimed or _to_run(status.counts))
+
+
+def _legacy(status: LegacyStatus) -> QueueInfo:
     counts = {state: status.counts.get(state, 0) for state in _STATES}
     counts["waiting"] += status.counts["paused"]
-    if status.has_moved and not _to_run(counts):
-        return None
     return {
         "queue": status.name,
-        "prefix": options.prefix,
-        "paused": bool(status.counts["paused"]),
+        "prefix": status.prefix,
+        "paused": status.paused,
         "routes": 0,
         "counts": counts,
         "workers": 0,
         "rates": {"completed": None, "failed": None},
-        "legacy": "moved" if status.has_moved else "bull",
+        "legacy": status.kind,
+        "moved_to": None if status.signpost is None else str(status.signpost),
+        "claimed": status.claimed,
     }
 
 
 def _to_run(counts: dict[str, int]) -> int:
-    return counts["waiting"] + counts["delayed"] + counts["active"]
+    return sum(counts.get(state, 0) for state in _TO_RUN)
 
 
 def _read(options: argparse.Namespace, queue: Queue, routes: Sequence[Queue]) -> QueueInfo:
@@ -175,6 +196,8 @@ def _read(options: argparse.Namespace, queue: Queue, routes: Sequence[Queue]) ->
         "workers": workers_of(options, queue),
         "rates": {kind: _sum([_rate(one, kind) for one in (queue, *routes)]) for kind in ("completed", "failed")},
         "legacy": None,
+        "moved_to": None,
+        "claimed": 0,
     }
 
 
@@ -198,17 +221,25 @@ def _rate(queue: Queue, kind: str) -> int | None:
     return metrics["data"][0] if metrics["data"] else None
 
 
-def _title(info: QueueInfo) -> str:
+def _title(info: QueueInfo, prefix: str) -> str:
     notes = []
-    if info["legacy"] == "bull":
-        notes.append("Bull")
-    elif info["legacy"] == "moved":
+    if info["moved_to"] is not None:
         count = _to_run(info["counts"])
-        notes.append(f"moved, {jobs_of(count)} {'waits' if count == 1 else 'wait'}")
+        waiting = f", {jobs_of(count)} {'waits' if count == 1 else 'wait'}" if count else f" to {info['moved_to']}"
+        notes.append(f"moved{waiting}{', BullMQ uses it' if info['legacy'] == 'both' else ''}")
+    elif info["legacy"] is not None:
+        notes.append("Bull" if info["legacy"] == "bull" else "Bull and BullMQ")
+    if info["claimed"]:
+        notes.append(f"{info['claimed']:,} claimed by a move")
     if info["paused"]:
         notes.append("paused")
     routes = f" +{info['routes']}" if info["routes"] else ""
-    return info["queue"] + routes + (f" ({', '.join(notes)})" if notes else "")
+    return _name(info, prefix) + routes + (f" ({', '.join(notes)})" if notes else "")
+
+
+def _name(info: QueueInfo, prefix: str) -> str:
+    """Return the name that a queue has with this prefix: Bull allows colons in it."""
+    return f"{info['prefix']}:{info['queue']}".removeprefix(f"{prefix}:")
 
 
 def _print(found: list[QueueInfo], options: argparse.Namespace) -> None:
@@ -221,7 +252,7 @@ def _print(found: list[QueueInfo], options: argparse.Namespace) -> None:
     titles = ["queue", *states, "workers", "done/min", "failed/min"]
     rows = [
         [
-            _title(info),
+            _title(info, options.prefix),
             *(info["counts"][state] for state in states),
             None if info["legacy"] else info["workers"],
             info["rates"]["completed"],
@@ -231,9 +262,21 @@ def _print(found: list[QueueInfo], options: argparse.Namespace) -> None:
     ]
     write(f"{len(found)} queue{'s' if len(found) > 1 else ''} at {place}")
     write_table(titles, rows)
-    if any(info["legacy"] for info in found):
-        say("(Bull): 'bullrush migrate QUEUE --to-prefix PREFIX' moves its jobs; (moved): run it once more.")
+    _explain_legacy(found, options.prefix)
     if any(info["routes"] for info in found):
         say("+N: with its N routes; --routes shows each, 'bullrush routes QUEUE' says what waits there.")
     if all(info["rates"]["completed"] is None for info in found):
         say("No jobs per minute: no worker has the option metrics, or none has run for a minute.")
+
+
+def _explain_legacy(found: list[QueueInfo], prefix: str) -> None:
+    """Say what to do with queues of Bull."""
+    if any(info["legacy"] in ("bull", "moved") for info in found):
+        say("(Bull): 'bullrush migrate QUEUE --to-prefix PREFIX' moves its jobs; (moved): run it once more.")
+    if any(info["legacy"] == "both" for info in found):
+        say("BullMQ uses keys of Bull's queues: 'bullrush doctor' says what to do.")
+    nested = [info for info in found if info["prefix"] != prefix]
+    if nested:
+        words = ["bullrush", "migrate", nested[0]["queue"], "--prefix", nested[0]["prefix"], "--to-prefix", "PREFIX"]
+        words += ["--to-name", _name(nested[0], prefix).replace(":", "-")]
+        say(visible(f"A colon in the name, which only Bull allows: '{shlex.join(words)}' moves it.", line=True))

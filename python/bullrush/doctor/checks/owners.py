@@ -6,8 +6,8 @@ import re
 from typing import Final
 
 from bullrush.doctor.finding import Finding, counted
-from bullrush.doctor.reading import QueueUnderTest, texts
-from bullrush.extending import reply
+from bullrush.doctor.reading import QueueUnderTest
+from bullrush.legacy import ADVICE_FOR_BOTH, read_signpost
 
 _VERSION: Final = re.compile(r"bullmq:(\d+)\.")
 _KNOWN_MAJORS: Final = (5, 6)
@@ -15,8 +15,9 @@ _KNOWN_MAJORS: Final = (5, 6)
 
 async def users(tested: QueueUnderTest) -> list[Finding]:
     """BR101 and BR115: who else uses the keys."""
-    flavor, shown_by, _ = await reply(tested.queue.core.legacy_users())
-    found = [Finding("BR101", f"{flavor} uses it: {shown_by}", tested.name)] if flavor else []
+    flavor, shown_by, of_bullmq = await tested.users()
+    both = flavor and of_bullmq
+    found = [Finding("BR101", f"{flavor} uses it: {shown_by}", tested.name)] if both else []
     version = ((await tested.server.ask("HGET", tested.key("meta"), "version")) or b"").decode(errors="replace")
     major = _VERSION.match(version)
     if major and int(major[1]) not in _KNOWN_MAJORS:
@@ -25,12 +26,21 @@ async def users(tested: QueueUnderTest) -> list[Finding]:
 
 
 async def moved(tested: QueueUnderTest) -> list[Finding]:
-    """BR117: a program with Bull has added jobs after the move."""
-    if not await tested.server.ask("EXISTS", tested.key("ext:moved")):
+    """BR117: a program has added jobs after the move, or a move did not end."""
+    signpost = await read_signpost(tested.queue)
+    if signpost is None:
         return []
-    prefix, name = texts(await tested.server.ask("HMGET", tested.key("ext:moved"), "prefix", "name"))
-    counts = await tested.server.ask_all(
-        [["LLEN", tested.key("wait")], ["LLEN", tested.key("paused")], ["ZCARD", tested.key("delayed")]]
-    )
-    detail = f"{counted(sum(counts), 'job')} of Bull in a queue whose jobs go to {prefix}:{name}"
-    return [Finding("BR117", detail, tested.name)] if any(counts) else []
+    counts = [["LLEN", tested.key("wait")], ["LLEN", tested.key("paused")], ["ZCARD", tested.key("delayed")]]
+    *waiting, claimed = await tested.server.ask_all([*counts, ["HLEN", tested.key("ext:claim")]])
+    who = await tested.users()
+    if who.of_bullmq:
+        # The lists have jobs of both.
+        count = sum(waiting) + await tested.server.ask("ZCARD", tested.key("prioritized"))
+        what = f"{counted(count, 'job')} in a queue whose jobs go to {signpost}, and BullMQ has used its keys since"
+        then = f"{ADVICE_FOR_BOTH}, then run `bullrush migrate` again"
+        return [Finding("BR117", what, tested.name, instead=then)] if count else []
+    if not any(waiting) and not claimed:
+        return []
+    detail = f"{counted(sum(waiting), 'job')} of Bull in a queue whose jobs go to {signpost}"
+    detail += f", and {counted(claimed, 'job')} claimed by a move that did not end" if claimed else ""
+    return [Finding("BR117", detail, tested.name)]

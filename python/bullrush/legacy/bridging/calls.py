@@ -12,12 +12,14 @@ from bullrush.extending import QueueCalls, checks, operation, reply, sleep
 from bullrush.legacy.bridging.bridge import Bridge
 from bullrush.legacy.bridging.mirroring import Mirror
 from bullrush.legacy.bridging.watch import Watch
-from bullrush.legacy.convert import UNNAMED, Rules
+from bullrush.legacy.convert import UNNAMED, Order, Rules
 from bullrush.legacy.flavor import LegacyBase
 from bullrush.legacy.migrating.claiming import ClaimingMover
+from bullrush.legacy.migrating.claims import check_claims
 from bullrush.legacy.migrating.moved import Ids
 from bullrush.legacy.migrating.movers import claiming_mover, repeating, slot_mover, source_at
 from bullrush.legacy.migrating.options import check_rules, check_target, place
+from bullrush.legacy.migrating.servers import core_of, names_server
 from bullrush.legacy.migrating.signpost import leave_signpost
 from bullrush.legacy.reading import read_all
 from bullrush.legacy.report import BridgeReport, OnProgress, OnUse
@@ -35,6 +37,7 @@ class LegacyBridging(LegacyBase):
     """The bridge."""
 
     @operation
+    @names_server
     async def bridge(
         self,
         to: QueueCalls[Any],
@@ -42,6 +45,7 @@ class LegacyBridging(LegacyBase):
         mirror: bool = False,
         until: Literal["empty"] | None = None,
         max_seconds: float | None = None,
+        order: Order = "keep",
         default_name: str = UNNAMED,
         keep_backoff: bool = False,
         on_progress: OnProgress | None = None,
@@ -73,6 +77,8 @@ class LegacyBridging(LegacyBase):
                 worker's say that it is to be removed. A job that is removed there by hand fails for its callers.
             until: "empty": ends when no job waits or is delayed, and all ends are mirrored.
             max_seconds: ends after so many seconds.
+            order: as for `migrate`. With ``keep`` waiting jobs lose their priority, also those that come while the
+                bridge runs. ``priority`` keeps it: BullMQ runs such jobs after those without.
             default_name: the name of jobs that have none.
             keep_backoff: True keeps Bull's exponential delays, see `bullrush.legacy.backoff.bull_backoff`.
             on_progress: is called after every batch, with a `Progress`.
@@ -92,7 +98,7 @@ class LegacyBridging(LegacyBase):
             raise InvalidOptionError(f'until must be "empty" or None, not {until!r}')
         seconds = None if max_seconds is None else checks.positive_seconds("max_seconds", max_seconds)
         deadline = None if seconds is None else time.monotonic() + seconds
-        rules = check_rules("keep", default_name, keep_backoff)
+        rules = check_rules(order, default_name, keep_backoff)
         target = check_target(to, self.qualified_name, place(self._url))
         self.core  # noqa: B018 - a queue that is closed already is refused
         try:
@@ -140,6 +146,7 @@ class LegacyBridging(LegacyBase):
         """Check both queues and register the bridge. All handles are opened here: they may be closed meanwhile."""
         await self._check_owner()
         layout = await self._require_layout() if mirrors else None
+        await check_claims(self, target)
         source = source_at(self, target)
         decision = await self._decide_ids(target, source)
         claiming = claiming_mover(self, target, rules, decision, mirror=mirrors)
@@ -151,7 +158,7 @@ class LegacyBridging(LegacyBase):
                 self.qualified_name,
                 source=source,
                 layout=layout,
-                target=target.core,
+                target=core_of(target),
                 target_name=target.name,
                 to_key=target.to_key,
             )
@@ -170,7 +177,7 @@ class LegacyBridging(LegacyBase):
     async def _decide_ids(self, target: QueueCalls[Any], source: str) -> Ids:
         """Register the bridge at the other queue; return whether jobs keep their ids."""
         [last] = await read_all(self, [["GET", self.to_key("id")]])
-        [answer] = await reply(target.core.legacy_calls("open_migration", [[source, 1, last or ""]]))
+        [answer] = await reply(core_of(target).legacy_calls("open_migration", [[source, 1, last or ""]]))
         await leave_signpost(self, target)
         return "kept" if answer == b"kept" else "l-"
 

@@ -53,15 +53,19 @@ class Watch:
             owes: the bridge has outcomes to write.
         """
         self._next = time.monotonic() + EVERY
-        last_id, *counts = await reply(
+        last_id, paused, *counts = await reply(
             self._core.commands(
-                [["GET", f"{self._base}:id"], *([count, f"{self._base}:{name}"] for name, count in _LEFT.items())]
+                [
+                    ["GET", f"{self._base}:id"],
+                    ["EXISTS", f"{self._base}:meta-paused"],
+                    *([count, f"{self._base}:{name}"] for name, count in _LEFT.items()),
+                ]
             )
         )
         if last_id != self._last_id:  # a job was added
             self._last_id, self._quiet_since = last_id, time.monotonic()
         is_quiet = time.monotonic() - self._quiet_since >= QUIET
-        use = LegacyUse(await clients_of(self._core), sum(counts), owes, is_quiet)
+        use = LegacyUse(await clients_of(self._core), sum(counts), owes, is_quiet, bool(paused))
         if self._on_use is not None and use != self._told:
             self._told = use
             self._on_use(use)

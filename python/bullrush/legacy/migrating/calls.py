@@ -12,14 +12,17 @@ from bullrush.legacy.bridging.remembered import decoded_object
 from bullrush.legacy.convert import UNNAMED, Order, Rules
 from bullrush.legacy.flavor import LegacyBase
 from bullrush.legacy.migrating.abandoned import WAIT, Abandoned
+from bullrush.legacy.migrating.claims import check_claims, check_forgettable
 from bullrush.legacy.migrating.migration import STATE_OF, Migration
 from bullrush.legacy.migrating.moved import Ids, Mover, new_ids
 from bullrush.legacy.migrating.movers import claiming_mover, repeating, slot_mover, source_at
 from bullrush.legacy.migrating.options import Options, check_options, check_target, place
-from bullrush.legacy.migrating.signpost import leads_to, leave_signpost, read_signpost, remove_signpost
+from bullrush.legacy.migrating.servers import core_of, names_server
+from bullrush.legacy.migrating.signpost import leads_to, leave_signpost, remove_signpost
 from bullrush.legacy.migrating.survey import NewIdsOf, Survey
 from bullrush.legacy.reading import STATES, count_states, read_all
-from bullrush.legacy.report import MigrationReport, OnProgress, Remark, Verification
+from bullrush.legacy.report import GivenBack, MigrationReport, OnProgress, Remark, Verification
+from bullrush.legacy.signpost import read_signpost
 
 #: So many finished jobs of each state are deleted per script.
 _CLEANED: Final = 100
@@ -34,6 +37,7 @@ class LegacyMigrating(LegacyBase):
     """The calls that move a queue of Bull to BullMQ."""
 
     @operation
+    @names_server
     async def migrate(
         self,
         to: QueueCalls[Any],
@@ -42,6 +46,7 @@ class LegacyMigrating(LegacyBase):
         history: int = 0,
         default_name: str = UNNAMED,
         keep_backoff: bool = False,
+        tz: str | None = None,
         merge: bool = False,
         legacy_workers_stopped: bool = False,
         dry_run: bool = False,
@@ -64,13 +69,16 @@ class LegacyMigrating(LegacyBase):
         Args:
             to: the queue that the jobs go to. On the same server and database (and on a cluster with the same hash tag)
                 one script moves a job.
-            order: ``keep`` lets jobs run in the order in which Bull would run them. ``priority`` gives those with a
-                priority to BullMQ's priorities: they run after all others there.
+            order: ``keep`` lets waiting jobs run in the order in which Bull would run them, and forgets their
+                priorities. ``priority`` gives those with a priority to BullMQ's priorities: they run after all others
+                there. Delayed jobs and repeatables keep their priority with both.
             history: how many of the newest completed and of the newest failed jobs move, too. The others stay until
                 `cleanup`.
             default_name: the name of jobs without one.
             keep_backoff: exponential backoff keeps Bull's delays: the workers need
                 ``backoff_strategy=bullrush.legacy.bull_backoff``.
+            tz: the time zone of cron patterns that have none, such as ``Europe/Paris``. Without it that of whichever
+                worker makes the next job counts.
             merge: the other queue may have jobs; they may also if the signpost leads there: an earlier run has moved
                 them.
             legacy_workers_stopped: no worker of Bull runs any more, so jobs that are active move, too, when nobody has
@@ -89,6 +97,7 @@ class LegacyMigrating(LegacyBase):
             history,
             default_name,
             keep_backoff,
+            tz,
             merge=merge,
             legacy_workers_stopped=legacy_workers_stopped,
             dry_run=dry_run,
@@ -136,6 +145,7 @@ class LegacyMigrating(LegacyBase):
         return report
 
     @operation
+    @names_server
     async def verify(self, to: QueueCalls[Any]) -> Verification:
         """Return the number of jobs of both queues, and what is left in this one.
 
@@ -151,7 +161,7 @@ class LegacyMigrating(LegacyBase):
         target = check_target(to, self.qualified_name, place(self._url))
         await self._check_known()
         survey = Survey(self.core, self.qualified_name)
-        counts = await reply(target.core.get_counts(list(TARGET_STATES.values())))
+        counts = await reply(core_of(target).get_counts(list(TARGET_STATES.values())))
         new_ids_of = _new_ids_of(target, await self._ids_to_be(target, counts, merge=True))
         found = Verification(await count_states(self, STATES), dict(zip(TARGET_STATES, counts, strict=True)))
         for name in ("wait", "paused", "delayed", "repeat"):
@@ -166,6 +176,40 @@ class LegacyMigrating(LegacyBase):
         return found
 
     @operation
+    @names_server
+    async def give_back(self, to: QueueCalls[Any]) -> GivenBack:
+        """Give the jobs that an interrupted move or bridge has claimed back to Bull, whose workers then run them.
+
+        They go to the places from which they were claimed; those that waited run next, in their order. A job that the
+        other queue has got already stays there. Jobs that have moved do not come back. End all moves and bridges of
+        the queue before: one that runs goes on to claim jobs.
+
+        It may be repeated, and be interrupted: no job gets lost, and none is in both queues.
+
+        Redis: one round trip, and three per 100 jobs: two scripts per job.
+
+        Args:
+            to: the queue that the jobs were on their way to, under the same URL as in the move.
+
+        Raises:
+            InvalidOptionError: ``to`` is no queue, or this queue itself.
+            LegacyQueueError: the queue is not one of Bull; or ``to`` is not the queue to which the signpost leads, or
+                does not know of the move, so nobody can tell which jobs it has got. Nothing was changed.
+        """
+        target = check_target(to, self.qualified_name, place(self._url))
+        await self._check_known()
+        report = GivenBack()
+        if await check_claims(self, target):
+            if await read_signpost(self) is None:
+                raise LegacyQueueError(
+                    f"queue {self.qualified_name} has no signpost, so nobody can tell to which queue its claimed jobs "
+                    "were on their way: run the migration again"
+                )
+            await claiming_mover(self, target, Rules(), "kept").give_back(report)
+        return report
+
+    @operation
+    @names_server
     async def cleanup(self, to: QueueCalls[Any] | None = None) -> int:
         """Delete the keys of this queue, and its finished jobs, when no job is left that still has to run.
 
@@ -206,11 +250,16 @@ class LegacyMigrating(LegacyBase):
     async def forget(self) -> bool:
         """Remove the signpost to the queue to which the jobs have moved: other programs may use the keys again.
 
-        Programs with Bull that still add jobs would share them. Redis: one round trip.
+        Programs with Bull that still add jobs would share them. Redis: two round trips.
 
         Returns:
             Whether there was a signpost.
+
+        Raises:
+            LegacyQueueError: jobs are claimed by a move that was interrupted: only the signpost says which queue knows
+                about them.
         """
+        await check_forgettable(self)
         return await remove_signpost(self)
 
     async def _check_known(self) -> None:
@@ -221,23 +270,24 @@ class LegacyMigrating(LegacyBase):
 
     async def _open(self, target: QueueCalls[Any], source: str, options: Options, survey: Survey) -> Ids:
         """Register the migration; return whether jobs keep their ids."""
+        await check_claims(self, target)
         merge = options.merge or await leads_to(self, target)
         call: list[int | str | bytes] = [source, int(merge), await survey.last_id()]
-        [answer] = await reply(target.core.legacy_calls("open_migration", [call]))
+        [answer] = await reply(core_of(target).legacy_calls("open_migration", [call]))
         if answer == -1:
             raise LegacyQueueError(
                 f"queue {target.qualified_name} has jobs: take an empty one, or say merge=True (ids become l-<id> "
                 "then). Nothing was moved"
             )
         await leave_signpost(self, target)
-        if await survey.is_paused() and not await reply(target.core.is_paused()):
-            await reply(target.core.pause())
+        if await survey.is_paused() and not await reply(core_of(target).is_paused()):
+            await reply(core_of(target).pause())
         return "kept" if answer == b"kept" else "l-"
 
     async def _history_of(self, target: QueueCalls[Any], state: str) -> int:
         """Return how many finished jobs earlier runs have moved."""
         field = f"{self.qualified_name} {state}"
-        [known] = await reply(target.core.commands([["HGET", target.to_key("ext:migration"), field]]))
+        [known] = await reply(core_of(target).commands([["HGET", target.to_key("ext:migration"), field]]))
         return read_number(known) or 0
 
     async def _check_mirrored(self, target: QueueCalls[Any]) -> None:
@@ -245,7 +295,7 @@ class LegacyMigrating(LegacyBase):
         source, key = source_at(self, target), target.to_key("ext:mirror")
         cursor: bytes | int = 0
         while True:
-            [[cursor, found]] = await reply(target.core.commands([["HSCAN", key, cursor, "COUNT", _SCANNED]]))
+            [[cursor, found]] = await reply(core_of(target).commands([["HSCAN", key, cursor, "COUNT", _SCANNED]]))
             if any(decoded_object(stored).get("from") == source for stored in found[1::2]):
                 raise LegacyQueueError(
                     f"jobs of queue {self.qualified_name} have not ended in queue {target.qualified_name}, and callers "
@@ -257,13 +307,13 @@ class LegacyMigrating(LegacyBase):
     async def _forget(self, target: QueueCalls[Any]) -> None:
         source = source_at(self, target)
         fields = [source, *(f"{self.qualified_name} {state}" for state in FINISHED)]
-        await reply(target.core.commands([["HDEL", target.to_key("ext:migration"), *fields]]))
+        await reply(core_of(target).commands([["HDEL", target.to_key("ext:migration"), *fields]]))
         await claiming_mover(self, target, Rules(), "kept").forget_tombstones(now_ms())
 
     async def _ids_to_be(self, target: QueueCalls[Any], counts: Sequence[int], *, merge: bool) -> Ids:
         """Return whether jobs would keep their ids."""
         key, source = target.to_key("ext:migration"), source_at(self, target)
-        [known, used] = await reply(target.core.commands([["HGET", key, source], ["EXISTS", target.to_key("id")]]))
+        [known, used] = await reply(core_of(target).commands([["HGET", key, source], ["EXISTS", target.to_key("id")]]))
         if known is None and any(counts) and not merge and not await leads_to(self, target):
             raise LegacyQueueError(f"queue {target.qualified_name} has jobs: take an empty one, or say merge=True")
         return "l-" if known == b"l-" or (known is None and (used or any(counts))) else "kept"
@@ -272,10 +322,14 @@ class LegacyMigrating(LegacyBase):
         self, target: QueueCalls[Any], options: Options, survey: Survey, report: MigrationReport
     ) -> None:
         """Write to the report what a migration would do."""
-        counts = await reply(target.core.get_counts(list(TARGET_STATES.values())))
+        counts = await reply(core_of(target).get_counts(list(TARGET_STATES.values())))
         new_ids_of = _new_ids_of(target, await self._ids_to_be(target, counts, merge=options.merge))
-        repeatables = await (await repeating(self, target, options.rules)).read()
-        report.schedulers, times = len(repeatables), {one.next for one in repeatables}
+        repeatables = await repeating(self, target, options.rules)
+        times = {one.next for one in await repeatables.read()}
+        noted, unreadable = await repeatables.rehearse()
+        report.schedulers = len(noted)
+        report.notes += [Remark(one.key, "repeat", note) for one, notes in noted for note in notes]
+        report.left += [Remark(key, "repeat", reason) for key, reason in unreadable.items()]
         for name in ("wait", "paused", "delayed"):
             count, renamed, left, notes = await survey.remarks(name, options.rules, new_ids_of, times)
             state = STATE_OF[name]
@@ -301,7 +355,7 @@ def _new_ids_of(target: QueueCalls[Any], decision: Ids) -> NewIdsOf:
     async def new_ids_of(ids: list[str]) -> list[str | None]:
         wanted = [[name for name in as_new(id) if name] for id in ids]
         commands = [["EXISTS", target.to_key(name)] for names in wanted for name in names]
-        there = iter(await reply(target.core.commands(commands)) if commands else [])
+        there = iter(await reply(core_of(target).commands(commands)) if commands else [])
         free = [[name for name in names if not next(there)] for names in wanted]
         return [names[0] if names else None for names in free]
 

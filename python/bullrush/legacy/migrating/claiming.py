@@ -12,6 +12,9 @@ No script can touch both queues, so a job moves in three steps, a batch at a tim
 
 When a mover is killed, its claims stand in ``ext:claim``; the next one finishes them at once. It need not wait for
 anything: if the first one lives after all, the tombstones see to it that a job is added once.
+
+Claims can also be given back. Then the other queue decides first, by the script of step 2: a claim that has added its
+job is acknowledged; one that has not gets another tombstone, after which it never adds, and its job goes back to Bull.
 """
 
 from __future__ import annotations
@@ -23,12 +26,14 @@ from uuid import uuid4
 from bullrush.extending import now_ms, reply
 from bullrush.legacy.bridging.remembered import keep_until_mirrored, remember
 from bullrush.legacy.convert import Converted, Rules, convert, due_at
+from bullrush.legacy.migrating.migration import STATE_OF
 from bullrush.legacy.migrating.moved import BATCH, Moved, no_job, place_of
 from bullrush.legacy.reading import fields_of
 from bullrush.legacy.wrong_types import WrongType, read_keys
 
 if TYPE_CHECKING:
     from bullrush.extending import CoreQueue
+    from bullrush.legacy.report import GivenBack
 
 #: About so many bytes are moved at a time.
 _BATCH_BYTES: Final = 4_000_000
@@ -36,6 +41,9 @@ _BATCH_BYTES: Final = 4_000_000
 CLAIM_LOCK: Final = 30_000
 #: How long a tombstone is kept, ms: a mover that was suspended for so long, and goes on, adds its last batch again.
 _TOMBSTONE: Final = 24 * 3_600_000
+#: What ``receive_job`` answers: another job has the id, or the job goes back to Bull.
+_TAKEN: Final = -1
+_BACK: Final = -2
 _NO_LOG: Final = "its log was not moved: the key is no list"
 
 
@@ -97,16 +105,44 @@ class ClaimingMover:
     async def recover(self) -> list[Moved]:
         """Finish the claims that earlier runs have left, and forget old tombstones."""
         moved: list[Moved] = []
-        [found] = await reply(self._legacy.commands([["HGETALL", f"{self._base}:ext:claim"]]))
-        claims = sorted(map(_read_claim, fields_of(found).items()), key=_age)
+        claims = await self._read_claims()
         for at in range(0, len(claims), self.size):
             moved += await self._finish(claims[at : at + self.size])
         await self.forget_tombstones(now_ms() - _TOMBSTONE)
         return moved
 
+    async def give_back(self, report: GivenBack) -> None:
+        """Give the claimed jobs back to their places in the queue of Bull, unless the other queue has got them."""
+        claims = await self._read_claims()
+        claims.reverse()  # a job that goes back to `wait` runs next, so the oldest goes last
+        for at in range(0, len(claims), BATCH):
+            batch = claims[at : at + BATCH]
+            now = now_ms()
+            calls: list[list[int | str | bytes]] = [
+                [now, self._tombstone(claim), claim.id, "", "back", "", "", "", 0] for claim in batch
+            ]
+            answers = zip(batch, await self._add(calls), strict=True)
+            free = {claim: answer == _BACK for claim, answer in answers}
+            back, arrived = [one for one in batch if free[one]], [one for one in batch if not free[one]]
+            returned = await self._call_legacy("return_job", [[claim.id, claim.token] for claim in back])
+            await self._acknowledge(arrived)
+            for claim, done in zip(back, returned, strict=True):
+                if done:
+                    state = STATE_OF[claim.place]
+                    report.returned[state] = report.returned.get(state, 0) + 1
+            report.arrived += len(arrived)
+
     async def finish_open(self) -> list[Moved]:
         """Finish the batch that was interrupted, if any."""
         return await self._finish(self._open) if self._open else []
+
+    async def _read_claims(self) -> list[_Claim]:
+        """Return all claims, the oldest first."""
+        [found] = await reply(self._legacy.commands([["HGETALL", f"{self._base}:ext:claim"]]))
+        return sorted(map(_read_claim, fields_of(found).items()), key=_age)
+
+    def _tombstone(self, claim: _Claim) -> str:
+        return f"{self._source} {claim.token} {claim.id}"
 
     def _new_token(self) -> str:
         self._claimed += 1
@@ -137,11 +173,11 @@ class ClaimingMover:
         moved = await self._no_jobs(strange)
         moved += [Moved(claim.id, claim.place, None, "gone") for claim, job, _ in held if len(job) == 1]
         done = [claim for claim, job, _ in held if len(job) == 1]
-        taken: list[_Claim] = []
+        back: list[_Claim] = []
         for (claim, _, _), new, id in zip(whole, converted, added, strict=True):
-            if id == -1:
-                taken.append(claim)
-                moved.append(Moved(claim.id, claim.place, None, "taken"))
+            if id in (_TAKEN, _BACK):  # of the latter nothing is said: it waits again, and moves by a claim of its own
+                back.append(claim)
+                moved += [Moved(claim.id, claim.place, None, "taken")] if id == _TAKEN else []
                 continue
             done.append(claim)
             # 0: an earlier run has added it. Its id was this one, unless a job of the other queue had it.
@@ -149,8 +185,8 @@ class ClaimingMover:
             notes = (*new.notes, _NO_LOG) if claim.id in without_log else new.notes
             moved.append(Moved(claim.id, claim.place, new_id, notes=notes))
         # In reverse, since a job that goes back to `wait` runs next.
-        await self._call_legacy("return_job", [[claim.id, claim.token] for claim in reversed([*strange, *taken])])
-        await self._call_legacy("acknowledge_job", [[claim.id, claim.token, int(claim.is_mirrored)] for claim in done])
+        await self._call_legacy("return_job", [[claim.id, claim.token] for claim in reversed([*strange, *back])])
+        await self._acknowledge(done)
         self._open = []
         return moved
 
@@ -181,16 +217,28 @@ class ClaimingMover:
             remembered = remember(self._source, claim.id, fields["opts"])
             fields = {**fields, "opts": keep_until_mirrored(fields["opts"])}
         flat = [part for field, value in fields.items() for part in (field, value)]
-        tombstone = f"{self._source} {claim.token} {claim.id}"
         counted = f"{self._base} {place}" if place in ("completed", "failed") else ""
-        return [now, tombstone, *self._new_ids(claim.id), place, score, remembered, counted, len(rows), *rows, *flat]
+        return [
+            now,
+            self._tombstone(claim),
+            *self._new_ids(claim.id),
+            place,
+            score,
+            remembered,
+            counted,
+            len(rows),
+            *rows,
+            *flat,
+        ]
 
     async def _add(self, calls: list[list[int | str | bytes]]) -> list[Any]:
         return await reply(self._target.legacy_calls("receive_job", calls)) if calls else []
 
-    async def _call_legacy(self, script: str, calls: list[list[int | str | bytes]]) -> None:
-        if calls:
-            await reply(self._legacy.legacy_calls(script, calls))
+    async def _acknowledge(self, claims: Sequence[_Claim]) -> None:
+        await self._call_legacy("acknowledge_job", [[one.id, one.token, int(one.is_mirrored)] for one in claims])
+
+    async def _call_legacy(self, script: str, calls: list[list[int | str | bytes]]) -> list[Any]:
+        return await reply(self._legacy.legacy_calls(script, calls)) if calls else []
 
     def _adapt_size(self, bytes_moved: int, jobs: int) -> None:
         if jobs and bytes_moved:

@@ -13,6 +13,7 @@ from bullrush.legacy.migrating.moved import Ids, new_ids
 from bullrush.legacy.migrating.options import place
 from bullrush.legacy.migrating.repeating import Repeating
 from bullrush.legacy.migrating.same_slot import SlotMover
+from bullrush.legacy.migrating.servers import core_of
 
 
 def source_at(queue: LegacyBase, target: QueueCalls[Any]) -> str:
@@ -47,7 +48,7 @@ def claiming_mover(
         queue.core,
         queue.qualified_name,
         source=source_at(queue, target),
-        target=target.core,
+        target=core_of(target),
         to_key=target.to_key,
         rules=rules,
         new_ids=new_ids(decision),
@@ -57,5 +58,5 @@ def claiming_mover(
 
 async def repeating(queue: LegacyBase, target: QueueCalls[Any], rules: Rules) -> Repeating:
     """Return what moves repeatables."""
-    elsewhere = None if await is_in_slot(queue, target) else target.core
+    elsewhere = None if await is_in_slot(queue, target) else core_of(target)
     return Repeating(queue.core, queue.qualified_name, (target.prefix, target.name), rules, elsewhere)

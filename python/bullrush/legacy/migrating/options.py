@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple, get_args
 
 from bullrush.errors import InvalidOptionError
-from bullrush.extending import QueueCalls, check_job_name, checks
+from bullrush.extending import QueueCalls, check_job_name, checks, cron_next
 from bullrush.legacy.convert import Order, Rules
 from bullrush.url import address, database
 
@@ -23,19 +23,19 @@ class Options(NamedTuple):
 
 
 def check_options(
-    order: object, history: object, default_name: object, keep_backoff: object, **switches: object
+    order: object, history: object, default_name: object, keep_backoff: object, tz: object, **switches: object
 ) -> Options:
     """Return checked options.
 
     Raises:
         InvalidOptionError: one of them is wrong.
     """
-    rules = check_rules(order, default_name, keep_backoff)
+    rules = check_rules(order, default_name, keep_backoff, tz)
     given = {name: checks.boolean(name, value) for name, value in switches.items()}
     return Options(rules, checks.at_least(0)("history", history), **given)
 
 
-def check_rules(order: object, default_name: object, keep_backoff: object) -> Rules:
+def check_rules(order: object, default_name: object, keep_backoff: object, tz: object = None) -> Rules:
     """Return checked rules of conversion.
 
     Raises:
@@ -43,10 +43,13 @@ def check_rules(order: object, default_name: object, keep_backoff: object) -> Ru
     """
     if order not in _ORDERS:
         raise InvalidOptionError(f"order must be one of {', '.join(map(repr, _ORDERS))}, not {order!r}")
+    if tz is not None:
+        cron_next("* * * * *", checks.text("tz", tz), 0)  # refuses what is no zone
     return Rules(
         order=order,  # type: ignore[arg-type]
         default_name=check_job_name(default_name),
         keep_backoff=checks.boolean("keep_backoff", keep_backoff),
+        tz=tz,  # type: ignore[arg-type]
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from bullrush.extending import now_ms, read_number, reply
 from bullrush.legacy.convert import Rules
-from bullrush.legacy.migrating.schedulers import as_scheduler, owner, scheduler_id
+from bullrush.legacy.migrating.schedulers import PENDING, as_scheduler, owner, scheduler_id, zone_notes
 from bullrush.legacy.repeatable import Repeatable, read_repeatable
 from bullrush.legacy.wrong_types import WrongType, read_keys
 
@@ -103,6 +103,26 @@ class Repeating:
         if isinstance(values, WrongType):
             return {}
         return {field: value for field, value in zip(_FIELDS, values, strict=True) if value is not None}
+
+    async def rehearse(self) -> tuple[list[tuple[Repeatable, tuple[str, ...]]], dict[str, str]]:
+        """Return the repeatables that would become schedulers, with notes; and those that would be left, with why."""
+        noted, left = [], {}
+        for one in await self.read():
+            if as_scheduler(one, None, 0, self._rules) is None:
+                left[one.key] = _UNREADABLE
+            else:
+                noted.append((one, zone_notes(one, await self._delayed_job(one), self._rules)))
+        return noted, left
+
+    async def _delayed_job(self, repeatable: Repeatable) -> dict[str, bytes] | None:
+        """Return the fields of the pending job of a repeatable, None if it is not delayed."""
+        first = repeatable.next * 4096
+        search: list[int | str | bytes] = ["ZRANGEBYSCORE", f"{self._source}:delayed", first, first + 4095]
+        [ids] = await reply(self._core.commands([search]))
+        for id in (found.decode(errors="replace") for found in ids):
+            if id.startswith(PENDING) and owner(id, raw := await self._read_job(id), [repeatable]):
+                return raw
+        return None
 
     async def move_rest(self, active: Sequence[str]) -> tuple[list[tuple[Repeatable, tuple[str, ...]]], dict[str, str]]:
         """Move repeatables that have no pending job: somebody has removed it.

@@ -17,6 +17,10 @@ from bullrush.legacy.repeatable import Repeatable
 PENDING: Final = "repeat:"
 #: The names of Bull's repeat options that have another one in BullMQ.
 _CRON: Final = "cron"
+_NO_ZONE: Final = (
+    "its cron pattern has no time zone: as with Bull, that of whichever worker makes the next job counts. "
+    "tz=ZONE gives it one"
+)
 
 
 class Scheduler(NamedTuple):
@@ -76,13 +80,14 @@ def as_scheduler(repeatable: Repeatable, raw: RawHash | None, now: int, rules: R
     if not repeatable.every and not _is_pattern(repeatable.pattern):
         return None
     name = repeatable.name.encode()
-    new = convert({"name": name, "opts": b"{}"} if raw is None else raw, "wait", now, rules)
+    new = convert({"name": name, "opts": b"{}"} if raw is None else raw, "delayed", now, rules)
     given_opts = read_options(new.fields["opts"])
     opts: dict[str, Any] = given_opts if isinstance(given_opts, dict) else {"attempts": 0}
     notes = new.notes if raw is not None else ("it had no pending job, so its jobs have no data and no options",)
+    notes += zone_notes(repeatable, raw, rules)
     given = {} if raw is None else _repeat_options(raw)
     count = given["count"] if isinstance(given.get("count"), int) else 1
-    repeat = _repeat(repeatable, given)
+    repeat = _repeat(repeatable, given, rules)
     fields = {"name": new.fields["name"], "ic": b"%d" % count}
     for member, value in repeat.items():
         fields[member] = str(value).encode()
@@ -111,7 +116,17 @@ def _is_pattern(pattern: str | None) -> bool:
         return False
 
 
-def _repeat(repeatable: Repeatable, given: dict[str, Any]) -> dict[str, Any]:
+def zone_notes(repeatable: Repeatable, raw: RawHash | None, rules: Rules) -> tuple[str, ...]:
+    """Return the note about a cron pattern without a time zone."""
+    given = {} if raw is None else _repeat_options(raw)
+    return () if repeatable.every or _zone(repeatable, given, rules) else (_NO_ZONE,)
+
+
+def _zone(repeatable: Repeatable, given: dict[str, Any], rules: Rules) -> str | None:
+    return repeatable.tz or given.get("tz") or ("UTC" if given.get("utc") else rules.tz)
+
+
+def _repeat(repeatable: Repeatable, given: dict[str, Any], rules: Rules) -> dict[str, Any]:
     """Return the repeat options under BullMQ's names, without the count."""
     repeat: dict[str, Any] = {}
     if repeatable.every:
@@ -119,8 +134,7 @@ def _repeat(repeatable: Repeatable, given: dict[str, Any]) -> dict[str, Any]:
         repeat |= {"every": repeatable.every, "startDate": repeatable.next}
     else:
         repeat["pattern"] = repeatable.pattern
-        tz = repeatable.tz or given.get("tz") or ("UTC" if given.get("utc") else None)
-        if tz:
+        if tz := _zone(repeatable, given, rules):
             repeat["tz"] = tz
     if isinstance(given.get("limit"), int):
         repeat["limit"] = given["limit"]

@@ -25,7 +25,10 @@ _UNLOCKED: Final = (
     "it is active without a lock: its worker has died, or is about to lock it. When all workers of Bull are stopped, "
     "run again with legacy_workers_stopped"
 )
-_CLAIMED: Final = "a migrator has claimed it and has not finished: run again"
+_GONE: Final = "there is no job under this id: a move removes the id"
+_CLAIMED: Final = (
+    "a migrator has claimed it and has not finished: run again, or give it back to Bull by LegacyQueue.give_back"
+)
 #: Keys of Bull that have nothing to become.
 _KEYS: Final = {
     "limiter": "the rate limit of Bull was not moved: in BullMQ it is an option of workers, Worker(limiter=...)"
@@ -65,10 +68,7 @@ class Survey:
         base = f"{self._source}:".encode()
         types = await self._read([["TYPE", base + id] for id in ids])
         new_ids = await new_ids_of([id.decode(errors="replace") for id in ids])
-        return [
-            str(WrongType(type.decode())) if type not in (b"hash", b"none") else TAKEN if new_id is None else usual
-            for type, new_id in zip(types, new_ids, strict=True)
-        ]
+        return [_reason(type, new_id) or usual for type, new_id in zip(types, new_ids, strict=True)]
 
     async def keys(self) -> list[Remark]:
         """Return keys that are not moved."""
@@ -137,9 +137,13 @@ class Survey:
             at += BATCH
             ids = [id for id in ids if not _is_pending(id, repeated)]
             hashes = await read_keys(self._core, [["HMGET", f"{self._source}:{id}", *_FIELDS] for id in ids])
-            for id, new_id, values in zip(ids, await new_ids_of(ids), hashes, strict=True):
+            there = await self._read([["EXISTS", f"{self._source}:{id}"] for id in ids])
+            for id, new_id, values, exists in zip(ids, await new_ids_of(ids), hashes, there, strict=True):
                 if isinstance(values, WrongType):
                     left.append(Remark(id, place, str(values)))
+                    continue
+                if not exists:
+                    notes.append(Remark(id, place, _GONE))
                     continue
                 if new_id is None:
                     left.append(Remark(id, place, TAKEN))
@@ -156,6 +160,15 @@ class Survey:
 
     async def _read(self, commands: Sequence[Sequence[int | str | bytes]]) -> list[Any]:
         return await reply(self._core.commands(commands)) if commands else []
+
+
+def _reason(type: bytes, new_id: str | None) -> str:
+    """Return why a job with a key of this type cannot move; "" if it can."""
+    if type == b"none":
+        return _GONE
+    if type != b"hash":
+        return str(WrongType(type.decode()))
+    return TAKEN if new_id is None else ""
 
 
 def _is_pending(id: str, repeated: Collection[int]) -> bool:

@@ -54,13 +54,15 @@ class Migrators:
         return int(self._process.stdout.readline())
 
 
-def migrate(queue: str, legacy: Mapping[str, Any], target: Mapping[str, Any], options: Mapping[str, Any]) -> None:
-    """Move a queue."""
+def call(
+    queue: str, legacy: Mapping[str, Any], target: Mapping[str, Any], options: Mapping[str, Any], name: str
+) -> None:
+    """Move a queue, or give claimed jobs back."""
     from bullrush import Queue
     from bullrush.legacy import LegacyQueue
 
     with LegacyQueue(queue, **legacy) as source, Queue(queue, **target) as to:
-        source.migrate(to, **options)
+        getattr(source, name)(to, **options)
 
 
 def main() -> None:
@@ -70,7 +72,7 @@ def main() -> None:
     for line in sys.stdin:
         order = json.loads(line)
         if (pid := os.fork()) == 0:
-            migrate(**order)
+            call(**order)
             os._exit(0)
         print(pid, flush=True)
         print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)

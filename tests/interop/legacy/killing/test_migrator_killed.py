@@ -4,11 +4,11 @@
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
@@ -22,6 +22,8 @@ from .gate import Gate
 from .migrator import Migrators
 
 WAYS = ("one server", "two servers")
+#: So many commands that write a migration has at least.
+COMMANDS = {"one server": 58, "two servers": 400}
 BULLS = ("bull1", "bull2", "bull30", "bull3", "bull4")
 #: How many kills of each kind; "all" is one after every command.
 KILLS = os.environ.get("KILLS", "2")
@@ -68,6 +70,7 @@ class Case:
         self._migrators, self._gate = migrators, gate
         self._seeds = seeds.make(bull, source.redis, f"{queue}-made")
         self._stem = f"bull:{queue}:"
+        self.way = WAYS[source is not target]
         self._runs = 0
         #: The producer's jobs that are in no target yet.
         self._waiting: set[str] = set()
@@ -75,10 +78,15 @@ class Case:
         source.redis.set(f"{self._stem}id", seeds.FIRST_FREE)
         bull.call("produce", queue=queue, rate=RATE)
 
-    def kill_after(self, commands: int) -> bool:
+    def kill_after(self, commands: int, give_back: Iterable[int] = ()) -> bool:
         """Kill a migration after so many commands, go on with another one, and check all.
 
         Return whether it ended before.
+
+        Args:
+            commands: after how many commands that write it is killed.
+            give_back: before it goes on, its claims are given back, by calls that are killed after so many commands,
+                and at last by one that is not.
         """
         self._runs += 1
         prefix = f"bullmq{self._runs}"
@@ -91,6 +99,8 @@ class Case:
         assert killed in {-9, 0}, "the migrator failed"
         self._check_once(stem)
         self._let_locks_run_out()
+        if killed and give_back:
+            self._give_back(prefix, stem, give_back)
         if killed:
             assert self._migrate(prefix, self._gate.open()) == 0
         legacy, target = self._check_once(stem)
@@ -107,13 +117,24 @@ class Case:
         assert ran["added"] not in target.count(), "the next id was in use"
         return not killed
 
+    def _give_back(self, prefix: str, stem: str, kills: Iterable[int]) -> None:
+        for most in (*kills, None):
+            code = self._call("give_back", prefix, {}, self._gate.open(most))
+            assert code in {-9, 0}, "the call failed"
+            legacy, _ = self._check_once(stem)
+        assert code == 0 and not legacy.claimed
+
     def _migrate(self, prefix: str, until: "Future[None]") -> int:
+        return self._call("migrate", prefix, {"history": 100, "legacy_workers_stopped": True}, until)
+
+    def _call(self, name: str, prefix: str, options: Mapping[str, Any], until: "Future[None]") -> int:
         source, target = (self._gate.ports * 2)[:2]
         order = {
             "queue": self.queue,
             "legacy": {"url": f"redis://127.0.0.1:{source}/0"},
             "target": {"url": f"redis://127.0.0.1:{target}/0", "prefix": prefix},
-            "options": {"history": 100, "legacy_workers_stopped": True},
+            "options": options,
+            "name": name,
         }
         code = self._migrators.run(order, until)
         self._gate.wait_until_executed()
@@ -148,11 +169,11 @@ def case(
         yield Case(bull, queue_name, source, target, migrators, gate)
 
 
-def commands_of(name: str) -> Iterable[int]:
+def commands_of(name: str, way: str) -> Iterable[int]:
     """Return after which commands to kill: all of them, or some all over the run, others for each name."""
     if KILLS == "all":
         return range(10_000)
-    return Random(name).sample(range(1, 58), int(KILLS))  # a run has one command per job at least
+    return Random(name).sample(range(1, COMMANDS[way]), int(KILLS))
 
 
 @pytest.mark.timeout(600)
@@ -164,7 +185,7 @@ def commands_of(name: str) -> Iterable[int]:
 def test_a_migrator_that_is_killed_after_any_command_loses_doubles_and_changes_no_job(
     case: Case, request: pytest.FixtureRequest
 ) -> None:
-    for commands in commands_of(request.node.name):
+    for commands in commands_of(request.node.name, case.way):
         try:
             ended = case.kill_after(commands)
         except AssertionError as error:
@@ -172,3 +193,16 @@ def test_a_migrator_that_is_killed_after_any_command_loses_doubles_and_changes_n
         if ended and KILLS == "all":
             assert commands > 60
             break
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("case", [pytest.param((bull, WAYS[1]), id=bull) for bull in ("bull1", "bull4")], indirect=True)
+def test_jobs_that_a_killed_migrator_has_claimed_go_back_once_also_if_that_is_killed(
+    case: Case, request: pytest.FixtureRequest
+) -> None:
+    for commands in commands_of(request.node.name, case.way):
+        try:
+            if case.kill_after(commands, (commands % 60, 60 + commands % 100, 130 + commands % 140)):
+                break
+        except AssertionError as error:
+            raise AssertionError(f"killed after command {commands}: {error}") from error

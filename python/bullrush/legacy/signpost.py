@@ -1,0 +1,51 @@
+"""The signpost of a queue of Bull that has moved: where its jobs go."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from bullrush.extending import reply
+
+if TYPE_CHECKING:
+    from bullrush.extending import Handle
+
+#: The key of the signpost, behind that of the queue.
+SIGNPOST: Final = "ext:moved"
+
+
+class Signpost(NamedTuple):
+    """Where the jobs of a queue of Bull go: what the fields of the key say.
+
+    Attributes:
+        prefix: the prefix of the other queue.
+        name: its name.
+        place: its server and database; "" for those of the queue of Bull.
+    """
+
+    prefix: str
+    name: str
+    place: str
+
+    def __str__(self) -> str:
+        """Return prefix, name and place of the other queue."""
+        return f"{self.prefix}:{self.name}" + (f" at {self.place}" if self.place else "")
+
+    def command(self, prefix: str, name: str) -> str:
+        """Return the command that moves what waits in the queue of Bull.
+
+        Args:
+            prefix: the prefix of the queue of Bull.
+            name: its name.
+        """
+        words = ["bullrush", "migrate", name, "--to-prefix", self.prefix]
+        words += ["--prefix", prefix] if prefix != "bull" else []
+        words += ["--to-name", self.name] if self.name != name else []
+        words += ["--to-url", f"redis://{self.place}"] if self.place else []
+        return shlex.join(words)
+
+
+async def read_signpost(queue: Handle) -> Signpost | None:
+    """Return where the jobs have gone, None without a signpost."""
+    [found] = await reply(queue.core.commands([["HMGET", queue.to_key(SIGNPOST), *Signpost._fields]]))
+    return None if None in found else Signpost(*(value.decode(errors="replace") for value in found))
