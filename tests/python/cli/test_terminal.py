@@ -28,7 +28,7 @@ SEEN = {
     "jobs remove QUEUE 3": ["1 job removed."],
     "add QUEUE welcome": ["6"],
     "logs QUEUE 1": ["first", "second"],
-    "why QUEUE 3": ["QUEUE 3 (waiting): It waits: no worker is connected."],
+    "why QUEUE 1": ["QUEUE 1 (completed): It completed"],
     "failures QUEUE": ["ValueError: no such user", "what failed"],
     "limits QUEUE": ["concurrency", "no limit"],
     "flow QUEUE 1": ["welcome  QUEUE:1  completed"],
