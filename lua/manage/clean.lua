@@ -32,11 +32,12 @@ elseif budget > 0 then
   candidates = call('LRANGE', key, -(kept + budget), -(kept + 1))
 end
 
--- Whether a job may be removed. A job without a hash, or without any time in it, is old enough.
+-- Whether a job may be removed. A job without a hash, or without any time in it, is old enough. Which time counts
+-- differs between the states in BullMQ.
 local function may_go(id)
   local job_key = P .. id
   local fields = call('HMGET', job_key, 'timestamp', 'processedOn', 'finishedOn', 'rjk')
-  local time = kind == 'list' and fields[3] or fields[2] or fields[1]
+  local time = kind == 'list' and fields[3] or state ~= 'prioritized' and fields[2] or fields[1]
   return (tonumber(time) or 0) <= cutoff
     and not is_scheduled(P, id, fields[4])
     and not (state == 'active' and call('EXISTS', job_key .. ':lock') == 1)

@@ -4,6 +4,8 @@ import pytest
 
 from .first_steps import start_in_bullmq
 
+#: With a grace of 5 s at the end of `test_which_time_of_a_job_counts`: before it, and in it.
+OLD, NEW = 0, 9_000
 TYPES = ("completed", "failed", "wait", "waiting", "active", "paused", "prioritized", "delayed")
 
 
@@ -182,3 +184,30 @@ def test_retry_of_an_ignored_child_makes_its_parent_wait_again(pair):
     assert ours.hlen(f"{base}:p:failed") == 0
     assert ours.sismember(f"{base}:p:dependencies", f"{base}-child:ignored")
     assert ours.lrange(f"{base}-child:wait", 0, -1) == ["ignored", "plain"]
+
+
+@pytest.mark.parametrize("type", ["wait", "active", "paused", "prioritized", "delayed"])
+@pytest.mark.parametrize(
+    "times",
+    [
+        {"timestamp": OLD, "processedOn": NEW},
+        {"timestamp": OLD, "processedOn": NEW, "finishedOn": OLD},
+        {"timestamp": NEW, "processedOn": OLD},
+        {"timestamp": OLD, "processedOn": OLD, "finishedOn": NEW},
+        {"timestamp": NEW, "finishedOn": OLD},
+    ],
+)
+def test_which_time_of_a_job_counts(manual_pair, type, times):
+    pair = manual_pair
+    pair.add("n", {}, **{"prioritized": {"priority": 3}, "delayed": {"delay": 600_000}}.get(type, {}))
+    if type == "active":
+        pair.fetch("t:1")
+        pair.expire("1:lock")
+    if type == "paused":
+        pair.pause()
+    for name in ("timestamp", "processedOn", "finishedOn"):
+        pair.command("HDEL", pair.key("1"), name)
+    for name, time in times.items():
+        pair.command("HSET", pair.key("1"), name, pair.now + time)
+    pair.tick(10_000)
+    pair.clean(5_000, 0, type)
