@@ -191,7 +191,7 @@ class QueueAdministration(Handle):
 
         Args:
             grace: the minimum age in ms: since the job finished or, for unfinished jobs, since it was last taken or
-                added.
+                added; for prioritized jobs since it was added.
             limit: how many jobs to check, oldest first; 0 is all of them.
             type: completed, failed, wait (or waiting), active, paused, prioritized or delayed.
             routes: True cleans all routes of the queue as well, also those that have retired. The limit is for each of

@@ -55,17 +55,19 @@ def test_jobs_that_finished_by_the_cutoff_are_removed_oldest_first(clean, queue,
 
 @pytest.mark.parametrize("state", [*LISTS, *SETS])
 @pytest.mark.parametrize(
-    ("times", "goes"),
+    ("times", "goes", "goes_with_a_priority"),
     [
-        ({"timestamp": NOW}, True),
-        ({"timestamp": NOW + 1}, False),
-        ({"timestamp": NOW, "processedOn": NOW + 1}, False),
-        ({"timestamp": NOW + 1, "processedOn": NOW}, True),
+        ({"timestamp": NOW}, True, True),
+        ({"timestamp": NOW + 1}, False, False),
+        ({"timestamp": NOW, "processedOn": NOW + 1}, False, True),
+        ({"timestamp": NOW + 1, "processedOn": NOW}, True, False),
     ],
 )
-def test_the_age_of_a_job_is_that_of_its_latest_time(clean, store, state, times, goes):
+def test_the_age_of_a_job_is_that_of_its_last_start_and_with_a_priority_that_of_its_add(
+    clean, store, state, times, goes, goes_with_a_priority
+):
     store("1", state, 5, **times)
-    assert clean(state)[0] == (["1"] if goes else [])
+    assert clean(state)[0] == (["1"] if (goes_with_a_priority if state == "prioritized" else goes) else [])
 
 
 def test_a_due_time_does_not_matter(clean, store):
