@@ -59,7 +59,13 @@ impl ConnectError {
         let code = error.code().unwrap_or_default().to_owned();
         let text = error.detail().unwrap_or_default().to_owned();
         let fatal = |code: &str| ConnectError::Fatal(Error::Server { code: code.to_owned(), message: text.clone() });
-        match code.as_str() {
+        // The Redis crate drops the code of what a server says to SELECT.
+        let code = match (code.as_str(), text.as_str()) {
+            ("ERR", text) if text.starts_with("Redis is busy") => "BUSY",
+            ("ERR", text) if text.starts_with("Authentication required") => "NOAUTH",
+            (code, _) => code,
+        };
+        match code {
             code if is_busy(code) => ConnectError::Retry(format!("{code} {text}")),
             "" if error.kind() == redis::ErrorKind::AuthenticationFailed => ConnectError::Fatal(Error::Server {
                 code: "WRONGPASS".into(),

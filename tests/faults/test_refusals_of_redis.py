@@ -41,9 +41,13 @@ def refusals(redis: "Redis[str]", code: str) -> int:
     return sum(int(found["count"]) for name, found in stats.items() if name == f"errorstat_{code}")
 
 
-def test_a_call_waits_for_the_script_of_another_program(queue, own_redis, client_of, server):
-    """BUSY."""
-    queue.add("quick")
+@pytest.mark.parametrize("database", [0, 3])
+@pytest.mark.parametrize("connected", [True, False])
+def test_a_call_waits_for_the_script_of_another_program(own_redis, client_of, server, database, connected):
+    """BUSY: also at the first connection, which may choose a database."""
+    queue = Queue("busy", url=f"{server.url.rpartition('/')[0]}/{database}")
+    if connected:
+        queue.add("quick")
     own_redis.config_set("lua-time-limit", 1)
     other = client_of(server)
 
@@ -65,7 +69,7 @@ def test_a_call_waits_for_the_script_of_another_program(queue, own_redis, client
     adding = Adding(queue)
     own_redis.execute_command("SCRIPT", "KILL")
     endless.join()
-    assert adding.end() == "2"
+    assert adding.end() == ("2" if connected else "1")
 
 
 def test_a_call_waits_for_a_replica_that_becomes_the_primary_again(queue, own_redis):

@@ -132,6 +132,7 @@ impl CoreWorker {
         dict.set_item("undelivered", self.shared()?.backlog.waiting())?;
         dict.set_item("dropped", self.shared()?.backlog.dropped())?;
         dict.set_item("in_hand", stats.in_hand.load(Ordering::Relaxed))?;
+        dict.set_item("free_slots", stats.free_slots.load(Ordering::Relaxed))?;
         dict.set_item("isolated", u8::from(stats.isolated.load(Ordering::Relaxed)))?;
         let ms = |age: Option<Duration>| age.map_or(-1, |age| i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
         dict.set_item("answer_age", ms(stats.answered.age()))?;

@@ -21,6 +21,13 @@ impl Engine {
         room.alone = taken == 0 || self.fetching.isolation.until().is_some_and(|at| at <= decided);
         let is_isolated = self.fetching.isolation.until().is_some();
         state.stats.isolated.store(is_isolated && !room.alone, Ordering::Relaxed);
+        let concurrency = state.concurrency.load(Ordering::Relaxed);
+        let taken = match state.options.has_batches() {
+            true => taken.max(state.in_batches(self.finishing.in_flight.batches_coming(state.options.batch_size))),
+            false => taken,
+        };
+        // A thread that runs on after its timeout has no job: its slot counts as free for those who look after it.
+        state.stats.free_slots.store(concurrency.saturating_sub(taken.saturating_sub(overdue)), Ordering::Relaxed);
         let waits = state.lifecycle.closing() != Closing::No
             || state.is_held_up()
             || !self.lanes.states.iter().any(LaneState::is_open)
@@ -31,11 +38,6 @@ impl Engine {
         if waits {
             return room;
         }
-        let concurrency = state.concurrency.load(Ordering::Relaxed);
-        let taken = match state.options.has_batches() {
-            true => taken.max(state.in_batches(self.finishing.in_flight.batches_coming(state.options.batch_size))),
-            false => taken,
-        };
         room.slots = concurrency.saturating_sub(taken);
         if is_isolated {
             room.slots = room.slots.min(1);

@@ -32,6 +32,8 @@ pub struct Stats {
     /// Scans that found only jobs for other workers, as many as they may look at.
     pub scans_exhausted: AtomicU64,
     pub in_hand: AtomicUsize,
+    /// Slots without a job or a batch.
+    pub free_slots: AtomicUsize,
     /// Slots are free, and a job runs or will run alone.
     pub isolated: AtomicBool,
     /// Handlers that still run although their job has timed out.

@@ -124,6 +124,38 @@ def test_a_worker_that_runs_a_job_alone_is_not_stuck(redis_url: str, queue: Queu
     assert health.problems == ()
 
 
+def test_a_worker_whose_only_slot_has_a_batch_that_is_not_full_is_not_stuck(
+    redis_url: str, queue: Queue, redis: Redis
+) -> None:
+    gate = threading.Event()
+    options = {"batch_handler": lambda jobs: gate.wait(20), "batch_size": 10, "concurrency": 1, "prefetch": 0}
+    queue.add("n")
+    with running(Worker(queue.name, url=redis_url, **options)) as worker:
+        wait_until(lambda: worker.health().in_hand == 1)
+        late = queue.add("n")
+        redis.hincrby(queue.to_key(late.id), "timestamp", -3_600_000)
+        health = worker.health(stuck_after=0)
+        gate.set()
+        assert (health.oldest_due_age or 0) >= 3_600_000
+        assert health.problems == ()
+
+
+@pytest.mark.parametrize("options", [{"routes_only": True}, {"claim": "scan"}], ids=["routes only", "scan"])
+def test_a_worker_is_not_stuck_over_jobs_that_are_for_others(
+    redis_url: str, queue: Queue, redis: Redis, options: dict[str, object]
+) -> None:
+    job = queue.add("n")
+    if "claim" in options:  # as Node stores a target
+        redis.hset(queue.to_key(job.id), "opts", '{"target": {"capabilities": ["cpu"]}}')
+    redis.hincrby(queue.to_key(job.id), "timestamp", -3_600_000)
+    profile = {"capabilities": ["gpu"]}
+    with running(Worker(queue.name, lambda job: None, url=redis_url, profile=profile, **options)) as worker:
+        wait_until(lambda: (worker.health().last_fetch_age or -1) >= 0)
+        health = worker.health(stuck_after=10_000)
+        assert (health.oldest_due_age or 0) >= 3_600_000
+        assert health.problems == ()
+
+
 def test_delayed_jobs_are_due_after_their_delay(queue: Queue, redis: Redis) -> None:
     queue.add("n", delay=60_000)
     assert queue.health(stuck_after=0).oldest_due_age is None

@@ -167,8 +167,12 @@ class Monitor:
         stats = run.core.stats()
         if run.core.refusal() is not None:
             return False  # it is known why, and another process would be refused, too
-        if stats["isolated"] or stats["in_hand"] >= self._worker._concurrency * self._worker._settings.batch_size:
+        if stats["isolated"] or stats["free_slots"] == 0:
             return False
+        settings = self._worker._settings
+        answered = _age(stats["answer_age"])
+        if settings.routes_only or (settings.claim == "scan" and answered is not None and answered < longest):
+            return False  # the jobs of the queue itself may be for others
         claimed = _age(stats["claim_age"])
         return work.is_stuck(run.age_ms if claimed is None else claimed, longest)
 
