@@ -63,7 +63,7 @@ def _move(legacy: LegacyQueue, to: Queue, heading: printing.Heading, options: ar
     with Bar("checked" if options.dry_run else "moved") as bar:
         so_far = SoFar(legacy, bar)
         try:
-            with nullcontext() if options.dry_run else so_far.telling():
+            with nullcontext() if options.dry_run else so_far.with_counts():
                 result = _moved(legacy, to, heading, options, so_far)
         except KeyboardInterrupt:
             if not options.dry_run:
@@ -116,7 +116,7 @@ def _bridge(legacy: LegacyQueue, to: Queue, heading: printing.Heading, options: 
     say(f"{heading}: carrying jobs over until Ctrl-C or SIGTERM")
     with Bar("carried over") as bar:
         so_far = SoFar(legacy, bar, has_end=False)
-        with so_far.telling():
+        with so_far.with_counts():
             report = until_signal(
                 lambda: legacy.bridge(
                     to,

@@ -25,7 +25,7 @@ class SoFar:
     def __init__(self, legacy: LegacyQueue, bar: Bar, *, has_end: bool = True) -> None:
         """Begin at 0."""
         self._legacy, self._bar, self._has_end = legacy, bar, has_end
-        self.moved = 0
+        self.moved: int = 0
 
     def show(self, progress: Progress) -> None:
         """Take how far it is."""
@@ -33,7 +33,7 @@ class SoFar:
         self._bar.show(progress.moved, progress.total if self._has_end else None)
 
     @contextmanager
-    def telling(self) -> Iterator[None]:
+    def with_counts(self) -> Iterator[None]:
         """Let errors of Redis and of the connection say how many jobs have moved, and how many are claimed."""
         try:
             yield
@@ -44,5 +44,5 @@ class SoFar:
             if not self.moved and not claimed:
                 raise
             more = f", and {jobs_of(claimed)} {'is' if claimed == 1 else 'are'} claimed" if claimed else ""
-            told = f"{jobs_of(self.moved)} moved in this run{more}: run the same command again"
-            raise CommandError(f"{str(error).removesuffix('.')}; {told}", code_of(error)) from None
+            counts = f"{jobs_of(self.moved)} moved in this run{more}: run the same command again"
+            raise CommandError(f"{str(error).removesuffix('.')}; {counts}", code_of(error)) from None
