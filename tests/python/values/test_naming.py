@@ -22,7 +22,7 @@ WRONG: dict[str, tuple[Callable[[Queue], object], str]] = {
     "retries of a job": (lambda queue: queue.add("n", retries=3), "add() has no option 'retries': use 'attempts'"),
     "maxRetries of a job": (lambda queue: queue.add("n", maxRetries=3), "use 'attempts'"),
     "cron of a job": (lambda queue: queue.add("n", cron="* * * * *"), "use Queue.upsert_job_scheduler(id, {'pattern'"),
-    "timeout of a job": (lambda queue: queue.add("n", timeout=5), "is an option of Worker: timeout="),
+    "timeout of a job": (lambda queue: queue.add("n", timeout=5), "is an option of Worker and of a task: timeout="),
     "opts of a job": (lambda queue: queue.add("n", opts={}), BY_KEYWORD + "add(name, data, attempts=3)"),
     "options of a job": (lambda queue: queue.add("n", options={}), BY_KEYWORD + "add(name, data, attempts=3)"),
     "attempts beside opts": (lambda queue: queue.add_bulk([{"name": "n", "attempts": 3}]), IN_OPTS),
@@ -60,7 +60,10 @@ WRONG: dict[str, tuple[Callable[[Queue], object], str]] = {
     "acks_late of a task": (lambda queue: task(acks_late=True), "it is always so: a job is done when its outcome"),
     "rate_limit of a task": (lambda queue: task(rate_limit="9/s"), "it is an option of Worker; for all workers"),
     "soft_time_limit of a task": (lambda queue: task(soft_time_limit=5), "use 'timeout', such as timeout=30_000, in"),
-    "soft_time_limit of a job": (lambda queue: queue.add("n", soft_time_limit=5), "is an option of Worker: timeout="),
+    "soft_time_limit of a job": (
+        lambda queue: queue.add("n", soft_time_limit=5),
+        "is an option of Worker and of a task: timeout=",
+    ),
     "retry_backoff of a task": (lambda queue: task(retry_backoff=True), "use 'backoff'"),
     "opts of a worker": (
         lambda queue: Worker("q", print, opts={}),
