@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DueWork:
-    """What waits in a queue, as Redis says.
+    """What waits in a queue, as Redis says; by default nothing.
 
     Attributes:
         paused: the queue is paused.
@@ -31,14 +31,14 @@ class DueWork:
         rate_reached: so many jobs have started in it that no other one may.
     """
 
-    paused: bool
-    limited: bool
-    limited_by_workers: bool
-    active: int
-    waiting: int
-    oldest_id: str | None
-    oldest_age: int | None
-    last_start_age: int | None
+    paused: bool = False
+    limited: bool = False
+    limited_by_workers: bool = False
+    active: int = 0
+    waiting: int = 0
+    oldest_id: str | None = None
+    oldest_age: int | None = None
+    last_start_age: int | None = None
     slots: int | None = None
     rate: tuple[int, int] | None = None
     period_left: int | None = None

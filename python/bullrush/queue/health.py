@@ -94,8 +94,7 @@ class QueueHealthCalls(Handle):
                 again = await due_work(self.core)
                 stuck = again.oldest_id == work.oldest_id and again.is_stuck(again.last_start_age, longest)
         except ConnectionLostError:
-            unknown = DueWork(False, False, False, 0, 0, None, None, None)
-            return _health(self.name, unknown, ["disconnected"], connected=False)
+            return _health(self.name, DueWork(), ["disconnected"], connected=False)
         problems: list[QueueProblem] = ["stuck"] if stuck else []
         if most is not None and work.waiting > most:
             problems.append("crowded")

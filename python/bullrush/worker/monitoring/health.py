@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: A health check waits no longer for Redis, since who asks does not wait long.
 _TIMEOUT_MS: Final = 1_000
 #: What is due where Redis answers, and the user may not ask.
-_REFUSED: Final = DueWork(False, False, False, 0, 0, None, None, None)
+_REFUSED: Final = DueWork()
 
 
 @dataclass(frozen=True)
