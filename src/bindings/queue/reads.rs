@@ -312,9 +312,24 @@ impl CoreQueue {
     }
 }
 
-/// What `DueWork` of Python is made of.
-#[derive(Clone, IntoPyObject)]
-struct PyDueWork {
+/// A dict of Python with the fields of a struct of the core, under their names.
+macro_rules! dict_of {
+    ($core:ident as $py:ident { $($field:ident: $kind:ty),* $(,)? }) => {
+        #[derive(Clone, IntoPyObject)]
+        struct $py {
+            $($field: $kind),*
+        }
+
+        impl From<$core> for $py {
+            fn from(found: $core) -> Self {
+                let $core { $($field),* } = found;
+                Self { $($field),* }
+            }
+        }
+    };
+}
+
+dict_of!(DueWork as PyDueWork {
     paused: bool,
     limited: bool,
     limited_by_workers: bool,
@@ -327,58 +342,16 @@ struct PyDueWork {
     oldest_id: Option<String>,
     oldest_age: Option<i64>,
     last_start_age: Option<i64>,
-}
+});
 
-impl From<DueWork> for PyDueWork {
-    fn from(work: DueWork) -> Self {
-        let DueWork {
-            paused,
-            limited,
-            limited_by_workers,
-            slots,
-            rate,
-            period_left,
-            rate_reached,
-            active,
-            waiting,
-            oldest_id,
-            oldest_age,
-            last_start_age,
-        } = work;
-        Self {
-            paused,
-            limited,
-            limited_by_workers,
-            slots,
-            rate,
-            period_left,
-            rate_reached,
-            active,
-            waiting,
-            oldest_id,
-            oldest_age,
-            last_start_age,
-        }
-    }
-}
-
-/// What `Place` of Python is made of.
-#[derive(Clone, IntoPyObject)]
-struct PyPlace {
+dict_of!(Place as PyPlace {
     now: i64,
     state: Option<&'static str>,
     ahead: Option<i64>,
     due: Option<i64>,
     lock_ttl: Option<i64>,
     open_children: i64,
-}
-
-impl From<Place> for PyPlace {
-    fn from(place: Place) -> Self {
-        let Place { now, state, ahead, due, lock_ttl, open_children } = place;
-        Self { now, state, ahead, due, lock_ttl, open_children }
-    }
-}
+});
 
 /// What `Queue.get_metrics` returns.
 #[derive(Clone, IntoPyObject)]
