@@ -38,6 +38,7 @@ _OF_THE_CRATE: Final = frozenset({"client|setinfo", "ping", "select", "subscribe
 USEFUL: Final = {
     "asking": "a Redis Cluster",
     "cluster|slots": "a Redis Cluster",
+    "client|id": "with `CLIENT KILL`, what is said there",
     "client|list": "`get_workers()`, `get_queue_events()`, workers without a profile in `route_status()`, and the "
     "programs with Bull that a [bridge](legacy-bull.md#the-bridge) names",
     "client|setname": "the name in `CLIENT LIST`, by which `get_workers()` finds a worker",
@@ -56,6 +57,8 @@ USEFUL: Final = {
 NEVER: Final = {
     "client|setinfo": "the name of the Redis library in `CLIENT LIST`. Each connection sends it, so `ACL LOG` shows "
     "that it was denied. Redis 7.0 refuses a rule with it",
+    "client|kill": "after a lost connection `pause`, `drain` and other [changes](production.md#late-requests) raise an "
+    "`OutcomeUnknownError`, where they would be sent again. It also lets the user end the connections of others",
     "config|get": "`durable=True` on a server before Redis 7.2 with an append-only file and no replica; some checks of "
     "the [doctor](doctor.md); how long a value the server takes. It also shows passwords of the server",
     "waitaof": "`durable=True` from Redis 7.2 on with an append-only file and no replica. Servers before Redis 7.2 "

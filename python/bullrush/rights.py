@@ -46,8 +46,8 @@ ROLES: Final = (
         ),
         _words(
             """
-            asking client|list client|setname cluster|slots echo info publish pubsub|numsub select subscribe
-            unsubscribe wait
+            asking client|id client|list client|setname cluster|slots echo info publish pubsub|numsub select
+            subscribe unsubscribe wait
             """
         ),
     ),
@@ -65,8 +65,8 @@ ROLES: Final = (
         ),
         _words(
             """
-            asking client|list client|setname cluster|slots echo info publish pubsub|numsub select subscribe
-            unsubscribe
+            asking client|id client|list client|setname cluster|slots echo info publish pubsub|numsub select
+            subscribe unsubscribe
             """
         ),
     ),
@@ -82,8 +82,8 @@ ROLES: Final = (
         ),
         _words(
             """
-            asking client|list client|setname cluster|slots echo info publish pubsub|numsub select subscribe
-            unsubscribe
+            asking client|id client|list client|setname cluster|slots echo info publish pubsub|numsub select
+            subscribe unsubscribe
             """
         ),
     ),
@@ -101,8 +101,8 @@ ROLES: Final = (
         ),
         _words(
             """
-            asking client|list client|setname cluster|slots echo info publish pubsub|numsub select subscribe
-            unsubscribe wait
+            asking client|id client|list client|setname cluster|slots echo info publish pubsub|numsub select
+            subscribe unsubscribe wait
             """
         ),
     ),
@@ -121,8 +121,8 @@ ROLES: Final = (
         ),
         _words(
             """
-            asking client|list client|setname cluster|slots echo info publish pubsub|numsub select subscribe
-            unsubscribe wait
+            asking client|id client|list client|setname cluster|slots echo info publish pubsub|numsub select
+            subscribe unsubscribe wait
             """
         ),
     ),

@@ -14,7 +14,7 @@ use super::fault::Fault;
 use super::link::Link;
 use super::pace::Pace;
 use super::size;
-use super::wire::{NoReply, Wire};
+use super::wire::{NoReply, Overtaken, Wire};
 use super::{LinkState, Proven, Retry, ServerInfo};
 use crate::error::{Error, Result};
 
@@ -31,6 +31,8 @@ pub(super) struct Tries<'a> {
     deadline: Option<Instant>,
     /// The next try needs a connection of a later generation than this.
     failed_generation: u64,
+    /// The connection of the last try, if that may have been executed, or is on its way to the server yet.
+    left: Option<Arc<Wire>>,
     sent: &'a MaybeSent,
     busy: Pace,
 }
@@ -63,7 +65,7 @@ impl Link {
     /// # Errors
     /// [`Error::ConnectionLost`] after the link's timeout; the refusal of the server; [`Error::Closed`].
     pub async fn ready(&self) -> Result<ServerInfo> {
-        let wire = self.wire(&self.tries(Retry::Look, &MaybeSent::default())).await?;
+        let wire = self.wire(&mut self.tries(Retry::Look, &MaybeSent::default())).await?;
         Ok(wire.server.clone())
     }
 
@@ -90,7 +92,7 @@ impl Link {
     ) -> Result<Value> {
         let mut tries = self.tries(retry, sent);
         loop {
-            let wire = self.wire(&tries).await?;
+            let wire = self.wire(&mut tries).await?;
             match self.in_time(&tries, wire.send(cmd.borrow(), proven)).await {
                 Ok(reply) => match self.shared.endpoint.inspect(reply) {
                     Ok(value) => {
@@ -137,7 +139,7 @@ impl Link {
             if open.is_empty() {
                 return Ok(results.into_iter().flatten().collect());
             }
-            let wire = self.wire(&tries).await?;
+            let wire = self.wire(&mut tries).await?;
             let sent = wire.send_each(open.iter().map(|&slot| cmds[slot].borrow()));
             let replies = match self.in_time(&tries, sent).await {
                 Ok(replies) => replies,
@@ -176,7 +178,7 @@ impl Link {
 
     fn tries<'a>(&self, retry: Retry, sent: &'a MaybeSent) -> Tries<'a> {
         let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
-        Tries { retry, deadline, failed_generation: 0, sent, busy: Pace::new(BUSY_CAP) }
+        Tries { retry, deadline, failed_generation: 0, left: None, sent, busy: Pace::new(BUSY_CAP) }
     }
 
     pub(super) async fn in_time<T>(
@@ -190,8 +192,25 @@ impl Link {
         }
     }
 
-    /// A connection that is newer than those that failed, and that takes writes unless this is a read.
-    async fn wire(&self, tries: &Tries<'_>) -> Result<Arc<Wire>> {
+    /// A connection that is newer than those that failed, and that takes writes unless this is a read. If an earlier
+    /// try is on its way yet, it can take effect no more, where the server allows to see to that.
+    async fn wire(&self, tries: &mut Tries<'_>) -> Result<Arc<Wire>> {
+        loop {
+            let wire = self.newer_wire(tries).await?;
+            let Some(left) = tries.left.take() else { return Ok(wire) };
+            match self.in_time(tries, wire.overtake(&left)).await {
+                Ok(Overtaken::Yes) => return Ok(wire),
+                Ok(Overtaken::No(why)) if tries.retry == Retry::InOrder => return Err(self.may_come_late(&why)),
+                Ok(Overtaken::No(_)) => return Ok(wire),
+                Ok(Overtaken::NotNow(fault)) => self.after_fault(fault, &wire, tries).await?,
+                Err(NoReply::Late) => return Err(self.too_late(tries.retry)),
+                Err(_) => tries.failed_generation = wire.generation,
+            }
+            tries.left = Some(left);
+        }
+    }
+
+    async fn newer_wire(&self, tries: &Tries<'_>) -> Result<Arc<Wire>> {
         let mut wire = match self.shared.wire_after(tries.failed_generation) {
             Some(wire) => wire,
             None => {
@@ -257,7 +276,7 @@ impl Link {
         let text = format!("Redis at {endpoint} did not answer within {timeout} ms");
         match retry {
             Retry::Look => Error::ConnectionLost(text),
-            Retry::Safe | Retry::Never => {
+            Retry::Safe | Retry::InOrder | Retry::Never => {
                 Error::OutcomeUnknown(format!("{text}: the command may or may not have been executed"))
             }
         }
@@ -309,7 +328,7 @@ impl Link {
         };
         let next = Tries { failed_generation: wire.generation, ..tries.clone() };
         // Without a connection the limits of the server are unknown.
-        let Ok(wire) = self.wire(&next).await else {
+        let Ok(wire) = self.newer_wire(&next).await else {
             return Ok(());
         };
         size::error_if_too_long(&wire, longest).await.map_or(Ok(()), Err)
@@ -331,6 +350,7 @@ impl Link {
             }
             (_, retry) if retry != Retry::Never || RESENDS_BLINDLY => {
                 tries.may_be_executed();
+                tries.left = (retry != Retry::Look).then(|| wire.clone());
                 // A server that accepts connections and never answers is asked again only until the deadline.
                 match tries.deadline {
                     Some(deadline) if deadline <= Instant::now() => Err(self.too_late(tries.retry)),
@@ -345,6 +365,16 @@ impl Link {
     pub(super) fn unknown(&self, reason: &str) -> Error {
         Error::OutcomeUnknown(format!(
             "Redis at {} did not answer ({reason}): the command may or may not have been executed",
+            self.shared.endpoint
+        ))
+    }
+
+    /// The error when a call is not sent again since its first try could come behind a later one.
+    fn may_come_late(&self, why: &str) -> Error {
+        Error::OutcomeUnknown(format!(
+            "Redis at {} did not answer, and cannot be asked to end the connection that the command was sent on \
+             ({why}): the command may or may not have been executed, and may be executed later. Call again when Redis \
+             answers",
             self.shared.endpoint
         ))
     }
@@ -378,7 +408,7 @@ impl Link {
             Retry::Look => {
                 Error::ConnectionLost(format!("Redis at {} did not answer ({reason})", self.shared.endpoint))
             }
-            Retry::Safe | Retry::Never => self.unknown(&reason),
+            Retry::Safe | Retry::InOrder | Retry::Never => self.unknown(&reason),
         })
     }
 }

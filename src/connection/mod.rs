@@ -46,6 +46,10 @@ pub enum Retry {
     Never,
     /// A second execution changes nothing: sent again after the reconnect.
     Safe,
+    /// A second execution changes nothing unless other calls come between: a `pause` that the network delivers after
+    /// the `resume` behind it. As [`Retry::Safe`], but if the first sending may still take effect the caller gets
+    /// [`crate::error::Error::OutcomeUnknown`].
+    InOrder,
     /// A read: sent again, and without any reply nothing is in doubt.
     Look,
 }

@@ -99,6 +99,8 @@ impl Wire {
         let mut wire = Wire {
             generation,
             server: ServerInfo { version: String::new(), run_id: String::new(), cluster: false },
+            client_id: None,
+            overtaken: tokio::sync::Mutex::default(),
             refuses: false,
             proven: AtomicBool::new(false),
             conn,
@@ -125,6 +127,7 @@ impl Wire {
         let mut hello = redis::pipe();
         hello.cmd("INFO").arg("server");
         hello.cmd("INFO").arg("cluster");
+        hello.cmd("CLIENT").arg("ID");
         if ask_role {
             hello.cmd("INFO").arg("replication");
         }
@@ -144,6 +147,7 @@ impl Wire {
             return Err(ConnectError::sentinel(address));
         }
         let cluster = field(&read_info(sections.next())?, "cluster_enabled");
+        self.client_id = sections.next().and_then(|id| reply::integer(id).ok());
         // Reading still works there.
         self.refuses = ask_role && field(&read_info(sections.next())?, "role").as_deref() == Some("slave");
         if let Some(version) = &version {

@@ -49,6 +49,16 @@ impl NoReply {
     }
 }
 
+/// Whether calls of an older connection can take effect no more.
+#[derive(Debug)]
+pub(super) enum Overtaken {
+    Yes,
+    /// The server does not say so, for this reason.
+    No(String),
+    /// The server executes nothing now.
+    NotNow(Fault),
+}
+
 /// What has come while a reply is due. It stays the same while the server is silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
@@ -59,6 +69,10 @@ pub(super) enum Progress {
 pub(super) struct Wire {
     pub generation: u64,
     pub server: ServerInfo,
+    /// By which the server knows the connection, if this user may ask for it.
+    pub(super) client_id: Option<i64>,
+    /// The generation of the connection that was last overtaken, and why it could not be ended.
+    pub(super) overtaken: tokio::sync::Mutex<Option<(u64, Option<String>)>>,
     /// It is known that this server only reads.
     pub refuses: bool,
     /// A command got a reply: this is a Redis server, not only an open port.
@@ -193,6 +207,36 @@ impl Wire {
     pub fn distrust(&self) {
         self.distrusted.store(true, Ordering::Release);
         self.kill();
+    }
+
+    /// Ends an older connection at the server, unless it was to another server: what it was sent and has not executed
+    /// is dropped there, whatever the network still delivers.
+    pub async fn overtake(&self, older: &Wire) -> Result<Overtaken, NoReply> {
+        let run_id = &self.server.run_id;
+        if older.generation == self.generation || !run_id.is_empty() && *run_id != older.server.run_id {
+            return Ok(Overtaken::Yes);
+        }
+        // The ids of another server are those of other clients.
+        let Some(id) = older.client_id.filter(|_| !run_id.is_empty()) else {
+            return Ok(Overtaken::No("the user may not use CLIENT ID and INFO".to_owned()));
+        };
+        // One of many calls that were on the older connection asks for all of them.
+        let mut overtaken = self.overtaken.lock().await;
+        let refusal = match &*overtaken {
+            Some((generation, refusal)) if *generation == older.generation => refusal.clone(),
+            _ => {
+                let mut end = redis::cmd("CLIENT");
+                end.arg("KILL").arg("ID").arg(id);
+                let refusal = match inspect(self.send(&end, Proven::Behind).await?) {
+                    Ok(_) => None,
+                    Err(Fault::ForCaller(error)) => Some(error.to_string()),
+                    Err(fault) => return Ok(Overtaken::NotNow(fault)),
+                };
+                *overtaken = Some((older.generation, refusal.clone()));
+                refusal
+            }
+        };
+        Ok(refusal.map_or(Overtaken::Yes, Overtaken::No))
     }
 
     /// Whether the server executes scripts now. It executes none while it is busy, or paused, be it for writes only.

@@ -155,6 +155,6 @@ impl QueueHandle {
 
     pub(super) async fn write(&self, cmd: &Cmd) -> Result<Value> {
         self.writable().await?;
-        self.link.call(cmd, Retry::Safe).await
+        self.link.call(cmd, Retry::InOrder).await
     }
 }

@@ -172,5 +172,5 @@ pub async fn add_job_scheduler(
             Ok((reply::text(next())?, reply::integer(next())?))
         }
     };
-    eval(link, &call, Retry::Safe, read).await
+    eval(link, &call, Retry::InOrder, read).await
 }

@@ -108,7 +108,7 @@ impl Call {
     pub(super) fn judged<T>(&self, retry: Retry, result: Result<T>) -> Result<T> {
         match result {
             Err(error @ (Error::ConnectionLost(_) | Error::Server { .. } | Error::Closed))
-                if retry == Retry::Safe && self.sent.is_set() =>
+                if matches!(retry, Retry::Safe | Retry::InOrder) && self.sent.is_set() =>
             {
                 Err(error.after_a_lost_reply())
             }

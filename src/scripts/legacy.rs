@@ -41,7 +41,7 @@ impl Batch<'_> {
         const CUSTOM_ID: usize = 8;
         let has_id = |call: &Vec<Vec<u8>>| call.get(CUSTOM_ID).is_some_and(|id| !id.is_empty());
         if self.calls.iter().all(has_id) {
-            Retry::Safe
+            Retry::InOrder
         } else {
             Retry::Never
         }
@@ -105,7 +105,7 @@ pub async fn retry(batch: &Batch<'_>) -> Result<Vec<Value>> {
 /// # Errors
 /// What [`eval_all`] returns.
 pub async fn claim_job(batch: &Batch<'_>) -> Result<Vec<Value>> {
-    batch.run(&lua::legacy::CLAIM_JOB, Retry::Safe).await
+    batch.run(&lua::legacy::CLAIM_JOB, Retry::InOrder).await
 }
 
 /// Gives claimed jobs back to their places in a queue of Bull.
@@ -113,7 +113,7 @@ pub async fn claim_job(batch: &Batch<'_>) -> Result<Vec<Value>> {
 /// # Errors
 /// What [`eval_all`] returns.
 pub async fn return_job(batch: &Batch<'_>) -> Result<Vec<Value>> {
-    batch.run(&lua::legacy::RETURN_JOB, Retry::Safe).await
+    batch.run(&lua::legacy::RETURN_JOB, Retry::InOrder).await
 }
 
 /// Adds jobs of Bull that were claimed elsewhere.
@@ -121,7 +121,7 @@ pub async fn return_job(batch: &Batch<'_>) -> Result<Vec<Value>> {
 /// # Errors
 /// What [`eval_all`] returns.
 pub async fn receive_job(batch: &Batch<'_>) -> Result<Vec<Value>> {
-    batch.run(&lua::legacy::RECEIVE_JOB, Retry::Safe).await
+    batch.run(&lua::legacy::RECEIVE_JOB, Retry::InOrder).await
 }
 
 /// Ends claims: the jobs leave the queue of Bull.
@@ -129,7 +129,7 @@ pub async fn receive_job(batch: &Batch<'_>) -> Result<Vec<Value>> {
 /// # Errors
 /// What [`eval_all`] returns.
 pub async fn acknowledge_job(batch: &Batch<'_>) -> Result<Vec<Value>> {
-    batch.run(&lua::legacy::ACKNOWLEDGE_JOB, Retry::Safe).await
+    batch.run(&lua::legacy::ACKNOWLEDGE_JOB, Retry::InOrder).await
 }
 
 /// Writes how jobs ended to the queue of Bull that they came from.
@@ -137,7 +137,7 @@ pub async fn acknowledge_job(batch: &Batch<'_>) -> Result<Vec<Value>> {
 /// # Errors
 /// What [`eval_all`] returns.
 pub async fn mirror_job(batch: &Batch<'_>) -> Result<Vec<Value>> {
-    batch.run(&lua::legacy::MIRROR_JOB, Retry::Safe).await
+    batch.run(&lua::legacy::MIRROR_JOB, Retry::InOrder).await
 }
 
 /// Ends the mirroring of jobs.
@@ -145,7 +145,7 @@ pub async fn mirror_job(batch: &Batch<'_>) -> Result<Vec<Value>> {
 /// # Errors
 /// What [`eval_all`] returns.
 pub async fn forget_mirrored(batch: &Batch<'_>) -> Result<Vec<Value>> {
-    batch.run(&lua::legacy::FORGET_MIRRORED, Retry::Safe).await
+    batch.run(&lua::legacy::FORGET_MIRRORED, Retry::InOrder).await
 }
 
 /// Registers a migration at the queue that the jobs go to.
@@ -153,7 +153,7 @@ pub async fn forget_mirrored(batch: &Batch<'_>) -> Result<Vec<Value>> {
 /// # Errors
 /// What [`eval_all`] returns.
 pub async fn open_migration(batch: &Batch<'_>) -> Result<Vec<Value>> {
-    batch.run(&lua::legacy::OPEN_MIGRATION, Retry::Safe).await
+    batch.run(&lua::legacy::OPEN_MIGRATION, Retry::InOrder).await
 }
 
 /// Moves jobs of Bull to another queue of the same slot.
@@ -161,7 +161,7 @@ pub async fn open_migration(batch: &Batch<'_>) -> Result<Vec<Value>> {
 /// # Errors
 /// What [`eval_all`] returns.
 pub async fn move_job(batch: &Batch<'_>) -> Result<Vec<Value>> {
-    batch.run(&lua::legacy::MOVE_JOB, Retry::Safe).await
+    batch.run(&lua::legacy::MOVE_JOB, Retry::InOrder).await
 }
 
 /// Makes job schedulers of repeatables of Bull, in the same slot.
@@ -169,7 +169,7 @@ pub async fn move_job(batch: &Batch<'_>) -> Result<Vec<Value>> {
 /// # Errors
 /// What [`eval_all`] returns.
 pub async fn move_repeatable(batch: &Batch<'_>) -> Result<Vec<Value>> {
-    batch.run(&lua::legacy::MOVE_REPEATABLE, Retry::Safe).await
+    batch.run(&lua::legacy::MOVE_REPEATABLE, Retry::InOrder).await
 }
 
 /// Makes job schedulers of repeatables of Bull that are elsewhere.
@@ -177,7 +177,7 @@ pub async fn move_repeatable(batch: &Batch<'_>) -> Result<Vec<Value>> {
 /// # Errors
 /// What [`eval_all`] returns.
 pub async fn receive_repeatable(batch: &Batch<'_>) -> Result<Vec<Value>> {
-    batch.run(&lua::legacy::RECEIVE_REPEATABLE, Retry::Safe).await
+    batch.run(&lua::legacy::RECEIVE_REPEATABLE, Retry::InOrder).await
 }
 
 /// Removes repeatables of Bull that are job schedulers elsewhere.
@@ -185,7 +185,7 @@ pub async fn receive_repeatable(batch: &Batch<'_>) -> Result<Vec<Value>> {
 /// # Errors
 /// What [`eval_all`] returns.
 pub async fn drop_repeatable(batch: &Batch<'_>) -> Result<Vec<Value>> {
-    batch.run(&lua::legacy::DROP_REPEATABLE, Retry::Safe).await
+    batch.run(&lua::legacy::DROP_REPEATABLE, Retry::InOrder).await
 }
 
 /// Deletes the keys of a queue of Bull that has nothing left to run.
@@ -193,7 +193,7 @@ pub async fn drop_repeatable(batch: &Batch<'_>) -> Result<Vec<Value>> {
 /// # Errors
 /// What [`eval_all`] returns.
 pub async fn cleanup(batch: &Batch<'_>) -> Result<Vec<Value>> {
-    batch.run(&lua::legacy::CLEANUP, Retry::Safe).await
+    batch.run(&lua::legacy::CLEANUP, Retry::InOrder).await
 }
 
 /// Schedules the next jobs of repeatables in a queue of Bull.
@@ -201,7 +201,7 @@ pub async fn cleanup(batch: &Batch<'_>) -> Result<Vec<Value>> {
 /// # Errors
 /// What [`eval_all`] returns.
 pub async fn schedule_repeatable(batch: &Batch<'_>) -> Result<Vec<Value>> {
-    batch.run(&lua::legacy::SCHEDULE_REPEATABLE, Retry::Safe).await
+    batch.run(&lua::legacy::SCHEDULE_REPEATABLE, Retry::InOrder).await
 }
 
 /// Runs a script of the family by its name.

@@ -19,7 +19,7 @@ use crate::protocol::{reply, Keys};
 /// # Errors
 /// What [`eval`] returns.
 pub async fn pause(link: &Link, keys: &Keys) -> Result<()> {
-    eval(link, &Call::new(&lua::manage::PAUSE, keys), Retry::Safe, reply::any).await
+    eval(link, &Call::new(&lua::manage::PAUSE, keys), Retry::InOrder, reply::any).await
 }
 
 /// Resumes the queue. `fan_out`: wakes a worker for each waiting job.
@@ -29,7 +29,7 @@ pub async fn pause(link: &Link, keys: &Keys) -> Result<()> {
 pub async fn resume(link: &Link, keys: &Keys, fan_out: bool) -> Result<()> {
     let mut call = Call::new(&lua::manage::RESUME, keys);
     call.fan_out(fan_out);
-    eval(link, &call, Retry::Safe, reply::any).await
+    eval(link, &call, Retry::InOrder, reply::any).await
 }
 
 /// Moves up to `count` jobs of `state` that finished by `timestamp` back to wait. Returns whether more are left.
@@ -47,7 +47,7 @@ pub async fn retry_jobs(
 ) -> Result<bool> {
     let mut call = Call::new(&lua::manage::RETRY_JOBS, keys);
     call.arg(state).arg(count).arg(timestamp).fan_out(fan_out);
-    match eval(link, &call, Retry::Safe, reply::integer).await? {
+    match eval(link, &call, Retry::InOrder, reply::integer).await? {
         -3 => Err(Error::InvalidOption(format!("only completed or failed jobs can be retried, not {state}"))),
         more => Ok(more == 1),
     }
@@ -60,7 +60,7 @@ pub async fn retry_jobs(
 pub async fn promote_jobs(link: &Link, keys: &Keys, count: i64, fan_out: bool) -> Result<bool> {
     let mut call = Call::new(&lua::manage::PROMOTE_JOBS, keys);
     call.arg(count).fan_out(fan_out);
-    eval(link, &call, Retry::Safe, reply::yes).await
+    eval(link, &call, Retry::InOrder, reply::yes).await
 }
 
 /// Moves up to `limit` (1 to 1000) delayed jobs that are due to where they may run. Returns how many. `fan_out`: wakes
@@ -81,7 +81,7 @@ pub async fn promote_due(link: &Link, keys: &Keys, now: i64, limit: i64, fan_out
 pub async fn obliterate(link: &Link, keys: &Keys, count: i64, force: bool) -> Result<bool> {
     let mut call = Call::new(&lua::manage::OBLITERATE, keys);
     call.arg(count).arg(flag(force));
-    let message = match eval(link, &call, Retry::Safe, reply::integer).await? {
+    let message = match eval(link, &call, Retry::InOrder, reply::integer).await? {
         -1 => "Cannot obliterate non-paused queue",
         -2 => "Cannot obliterate queue with active jobs",
         more => return Ok(more == 1),
@@ -102,7 +102,7 @@ pub async fn drain(link: &Link, keys: &Keys, delayed: bool, kept: &[i64]) -> Res
         let more = reply.next().transpose()? == Some(1);
         Ok((more, reply.collect::<Result<_>>()?))
     };
-    eval(link, &call, Retry::Safe, read).await
+    eval(link, &call, Retry::InOrder, read).await
 }
 
 /// What [`clean`] removes: jobs of a state that are not younger than `cutoff` (ms). A pass looks at `limit` of them.
@@ -149,7 +149,7 @@ pub async fn clean(link: &Link, keys: &Keys, what: &Cleaning<'_>, kept: i64, rem
 pub async fn remove_job_scheduler(link: &Link, keys: &Keys, id: &str, oldest_stem: Option<&str>) -> Result<bool> {
     let mut call = Call::new(&lua::manage::REMOVE_JOB_SCHEDULER, keys);
     call.arg(id).optional(oldest_stem);
-    eval(link, &call, Retry::Safe, reply::yes).await
+    eval(link, &call, Retry::InOrder, reply::yes).await
 }
 
 /// Removes the jobs that are in no state of the queue. Returns how many it removed.
@@ -159,5 +159,5 @@ pub async fn remove_job_scheduler(link: &Link, keys: &Keys, id: &str, oldest_ste
 pub async fn remove_orphaned_jobs(link: &Link, keys: &Keys, ids: &[String]) -> Result<i64> {
     let mut call = Call::new(&lua::manage::REMOVE_ORPHANED_JOBS, keys);
     call.arg(ids);
-    eval(link, &call, Retry::Safe, reply::integer).await
+    eval(link, &call, Retry::InOrder, reply::integer).await
 }

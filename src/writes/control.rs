@@ -59,7 +59,7 @@ pub async fn remove_old_priorities(link: &Link, keys: &Keys) -> Result<i64> {
 }
 
 async fn delete(link: &Link, key: &str) -> Result<i64> {
-    reply::integer(link.call(command("DEL", &[key]), Retry::Safe).await?)
+    reply::integer(link.call(command("DEL", &[key]), Retry::InOrder).await?)
 }
 
 /// Shortens the event stream to about this many entries. Returns how many were removed.

@@ -12,7 +12,7 @@ use crate::reads::command;
 /// # Errors
 /// What [`Link::call`] returns.
 pub async fn note_cron(link: &Link, keys: &Keys, definition: &str) -> Result<()> {
-    link.call(command("SADD", &[&keys.of("ext:cron"), definition]), Retry::Safe).await.map(drop)
+    link.call(command("SADD", &[&keys.of("ext:cron"), definition]), Retry::InOrder).await.map(drop)
 }
 
 /// Forgets the definitions of schedulers that have gone.
@@ -22,5 +22,5 @@ pub async fn note_cron(link: &Link, keys: &Keys, definition: &str) -> Result<()>
 pub async fn forget_crons(link: &Link, keys: &Keys, definitions: &[String]) -> Result<()> {
     let mut remove: Cmd = command("SREM", &[&keys.of("ext:cron")]);
     remove.arg(definitions);
-    link.call(remove, Retry::Safe).await.map(drop)
+    link.call(remove, Retry::InOrder).await.map(drop)
 }

@@ -196,6 +196,43 @@ async fn a_client_that_was_connected_waits_when_the_password_changes() {
     assert_eq!(call.await.unwrap(), Ok(Value::Int(1)));
 }
 
+/// A request of this kind that the network holds up, and whether the server got it twice.
+async fn a_late_request(user: &str, retry: Retry) -> (Result<Value>, String) {
+    let server = Server::start();
+    let observer = server.link();
+    run(&observer, "ACL SETUSER may on >secret ~* &* +@all").await;
+    run(&observer, "ACL SETUSER may-not on >secret ~* &* +@all -client|kill").await;
+    let proxy = Proxy::to(server.port()).await;
+    let options = LinkOptions { silence: Duration::from_millis(50), ..timeout(30_000) };
+    let link = Link::open(endpoint(&format!("redis://{user}:secret@127.0.0.1:{}/0", proxy.port)), options);
+    run(&link, "SET state before").await;
+    proxy.hold_requests(true);
+    let mut set = redis::cmd("SET");
+    set.arg("state").arg("first");
+    let reply = link.call(set, retry).await;
+    run(&link, "SET state second").await;
+    proxy.hold_requests(false);
+    until("the server has what was on its way, or has closed its connection", || async {
+        let clients = text(&observer, "CLIENT LIST").await;
+        clients.lines().filter(|line| line.contains(&format!("user={user}"))).count() == 1
+    })
+    .await;
+    (reply, text(&observer, "GET state").await)
+}
+
+#[tokio::test]
+async fn a_request_that_the_network_delivers_late_undoes_nothing_that_came_after_its_call() {
+    let (reply, state) = a_late_request("may", Retry::InOrder).await;
+    assert_eq!((reply, state.as_str()), (Ok(Value::Okay), "second"));
+    let (reply, _) = a_late_request("may-not", Retry::InOrder).await;
+    let Err(Error::OutcomeUnknown(text)) = reply else { panic!("{reply:?}") };
+    assert!(text.contains("NOPERM") && text.contains("executed later"), "{text}");
+    for (user, state) in [("may", "second"), ("may-not", "first")] {
+        let (reply, late) = a_late_request(user, Retry::Safe).await;
+        assert_eq!((reply, late.as_str()), (Ok(Value::Okay), state), "{user}");
+    }
+}
+
 /// Adds one job with the id `mine`, waits until it is stored, and lets `then` happen before its reply comes.
 async fn add_whose_reply_is_held<T: Future<Output = ()>>(
     link: &Link,

@@ -40,6 +40,8 @@ struct Mood {
     cut: Notify,
     /// For each connection, whether nothing gets through any more.
     dead: Mutex<Vec<Arc<AtomicBool>>>,
+    /// For each connection, whether its requests are held up on their way.
+    late: Mutex<Vec<Arc<AtomicBool>>>,
 }
 
 pub struct Proxy {
@@ -91,6 +93,12 @@ impl Proxy {
         self.mood.dead.lock().unwrap().iter().for_each(|dead| dead.store(true, Ordering::SeqCst));
     }
 
+    /// Requests on the connections that are open now are held up until this is called with `false`; then they arrive,
+    /// also those of connections that their client has closed. New connections are relayed.
+    pub fn hold_requests(&self, on: bool) {
+        self.mood.late.lock().unwrap().iter().for_each(|late| late.store(on, Ordering::SeqCst));
+    }
+
     /// After this many more replies, of whatever connection, one is lost, comes twice or too late.
     pub fn disturb(&self, after: usize, disorder: Disorder) {
         *self.mood.disorder.lock().unwrap() = Some((after, disorder));
@@ -136,17 +144,19 @@ async fn relay(client: TcpStream, server: TcpStream, mood: Arc<Mood>) {
     let (from_server, to_server) = server.into_split();
     let dead = Arc::new(AtomicBool::new(false));
     mood.dead.lock().unwrap().push(dead.clone());
+    let late = Arc::new(AtomicBool::new(false));
+    mood.late.lock().unwrap().push(late.clone());
     let (request, reply) = ([&mood.swallow, &*dead], [&mood.swallow, &mood.mute, &*dead]);
     // The client may end only its side: the server closes the connection then, after what it has sent.
     let requests = async {
-        pump(from_client, to_server, &request, &mood, |_, bytes| bytes).await;
+        pump(from_client, to_server, &request, Some(&late), &mood, |_, bytes| bytes).await;
         if request.iter().all(|stop| !stop.load(Ordering::SeqCst)) {
             std::future::pending::<()>().await;
         }
     };
     tokio::select! {
         () = requests => {}
-        () = pump(from_server, to_client, &reply, &mood, disturbed) => {}
+        () = pump(from_server, to_client, &reply, None, &mood, disturbed) => {}
         () = mood.cut.notified() => {}
     }
 }
@@ -155,6 +165,7 @@ async fn pump(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
     stops: &[&AtomicBool],
+    late: Option<&AtomicBool>,
     mood: &Mood,
     change: impl Fn(&Mood, Vec<u8>) -> Vec<u8>,
 ) {
@@ -163,6 +174,9 @@ async fn pump(
         if stops.len() > 2 && mood.holds.load(Ordering::SeqCst) {
             mood.held.fetch_add(1, Ordering::SeqCst);
             crate::server::until("replies get through", || async { !mood.holds.load(Ordering::SeqCst) }).await;
+        }
+        if let Some(late) = late.filter(|late| late.load(Ordering::SeqCst)) {
+            crate::server::until("requests arrive", || async { !late.load(Ordering::SeqCst) }).await;
         }
         if stops.iter().any(|stop| stop.load(Ordering::SeqCst)) {
             mood.swallowed.fetch_add(1, Ordering::SeqCst);

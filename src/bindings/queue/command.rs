@@ -63,7 +63,7 @@ impl CoreQueue {
         let commands: Vec<Cmd> = commands.into_iter().map(command).collect();
         let retry = match commands.iter().all(|command| shape(command).is_some()) {
             true => Retry::Look,
-            false if repeatable => Retry::Safe,
+            false if repeatable => Retry::InOrder,
             false => Retry::Never,
         };
         self.start_unchecked(move |queue| async move {

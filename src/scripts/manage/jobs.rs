@@ -47,7 +47,7 @@ pub async fn change_delay(link: &Link, keys: &Keys, now: i64, id: &str, delay: i
     due::check_delay(now, delay)?;
     let mut call = Call::new(&lua::manage::CHANGE_DELAY, keys);
     call.arg(now).arg(id).arg(delay);
-    run_on_job(link, &call, Retry::Safe, id, "changeDelay", "delayed").await.map(drop)
+    run_on_job(link, &call, Retry::InOrder, id, "changeDelay", "delayed").await.map(drop)
 }
 
 /// Changes the priority of a job; `lifo` puts it first among its equals.
@@ -57,7 +57,7 @@ pub async fn change_delay(link: &Link, keys: &Keys, now: i64, id: &str, delay: i
 pub async fn change_priority(link: &Link, keys: &Keys, id: &str, priority: i64, lifo: bool) -> Result<()> {
     let mut call = on_job(&lua::manage::CHANGE_PRIORITY, keys, id);
     call.arg(priority).arg(flag(lifo));
-    run_on_job(link, &call, Retry::Safe, id, "changePriority", "waiting").await.map(drop)
+    run_on_job(link, &call, Retry::InOrder, id, "changePriority", "waiting").await.map(drop)
 }
 
 /// Replaces the data JSON of a job.
@@ -67,7 +67,7 @@ pub async fn change_priority(link: &Link, keys: &Keys, id: &str, priority: i64, 
 pub async fn update_data(link: &Link, keys: &Keys, id: &str, data: &[u8]) -> Result<()> {
     let mut call = on_job(&lua::manage::UPDATE_DATA, keys, id);
     call.arg(data);
-    run_on_job(link, &call, Retry::Safe, id, "updateData", "active").await.map(drop)
+    run_on_job(link, &call, Retry::InOrder, id, "updateData", "active").await.map(drop)
 }
 
 /// Stores the progress JSON of a job and adds an event.
@@ -87,7 +87,7 @@ pub async fn update_progress(
         call.arg(row).optional(keep);
     }
     // Sent again, a row would be there twice.
-    let retry = if row.is_some() { Retry::Never } else { Retry::Safe };
+    let retry = if row.is_some() { Retry::Never } else { Retry::InOrder };
     run_on_job(link, &call, retry, id, "updateProgress", "active").await.map(drop)
 }
 
@@ -112,7 +112,7 @@ pub async fn add_log(link: &Link, keys: &Keys, id: &str, row: &str, keep: Option
 pub async fn clear_logs(link: &Link, keys: &Keys, id: &str, keep: Option<i64>) -> Result<()> {
     let mut call = on_job(&lua::manage::CLEAR_LOGS, keys, id);
     call.optional(keep);
-    eval(link, &call, Retry::Safe, reply::any).await
+    eval(link, &call, Retry::InOrder, reply::any).await
 }
 
 /// Removes a job. Returns 1, or 0 when a worker holds it (or, with children, holds a child).
@@ -122,7 +122,7 @@ pub async fn clear_logs(link: &Link, keys: &Keys, id: &str, keep: Option<i64>) -
 pub async fn remove(link: &Link, keys: &Keys, id: &str, remove_children: bool) -> Result<i64> {
     let mut call = on_job(&lua::manage::REMOVE, keys, id);
     call.arg(flag(remove_children));
-    run_on_job(link, &call, Retry::Safe, id, "removeJob", "active").await
+    run_on_job(link, &call, Retry::InOrder, id, "removeJob", "active").await
 }
 
 /// How to retry a finished job.
@@ -163,7 +163,7 @@ pub async fn remove_child_dependency(link: &Link, keys: &Keys, id: &str, parent_
 /// What [`eval`] returns.
 pub async fn remove_unprocessed_children(link: &Link, keys: &Keys, id: &str) -> Result<()> {
     let call = on_job(&lua::manage::REMOVE_UNPROCESSED_CHILDREN, keys, id);
-    eval(link, &call, Retry::Safe, reply::any).await
+    eval(link, &call, Retry::InOrder, reply::any).await
 }
 
 /// Removes a deduplication id, if this job has it. Returns whether it had it.
