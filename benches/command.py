@@ -16,6 +16,7 @@ from pathlib import Path
 
 from benches.catalogue import QUESTIONS
 from benches.harness.calls import CallsError, compare_calls, measure_calls, measure_core
+from benches.harness.instructions import count_instructions
 from benches.harness.machine import describe
 from benches.harness.pages import publish
 from benches.harness.peer import NODE_MODULES
@@ -39,8 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.render:
         publish(options.json)
         return 0
-    if options.against:
-        return _compare(options.against, options.rounds)
+    if options.instructions or options.against:
+        return _count_or_compare(options)
     if shutil.which("node") is None or not NODE_MODULES.is_dir():
         print(
             "the comparison needs node and the packages of tests/interop: npm ci --prefix tests/interop",
@@ -79,9 +80,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if any(answer.failed for answer in answers) else 3 if options.check and missed else 0
 
 
-def _compare(other: Path, rounds: int) -> int:
+def _count_or_compare(options: argparse.Namespace) -> int:
     try:
-        return 0 if compare_calls(other, rounds) else 3
+        if options.instructions:
+            return 0 if count_instructions(options.against, docs=options.docs) else 3
+        return 0 if compare_calls(options.against, options.rounds) else 3
     except CallsError as error:
         print(error, file=sys.stderr)
         return 1
@@ -134,6 +137,12 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="PYTHON",
         help="measure only single calls, by turns with the build in the environment of this Python; "
         "exit with 3 if one is slower here",
+    )
+    add(
+        "--instructions",
+        action="store_true",
+        help="count only the instructions of Redis for a job, with valgrind; with --against beside the other build, "
+        "and exit with 3 if one kind needs 3 %% more here",
     )
     add("--render", action="store_true", help="measure nothing: put what --json has into docs/benchmarks.md")
     options = parser.parse_args(arguments)
