@@ -142,7 +142,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--instructions",
         action="store_true",
         help="count only the instructions of Redis for a job, with valgrind; with --against beside the other build, "
-        "and exit with 3 if one kind needs 3 %% more here",
+        "and exit with 3 if one kind needs 5 %% more here",
     )
     add("--render", action="store_true", help="measure nothing: put what --json has into docs/benchmarks.md")
     options = parser.parse_args(arguments)

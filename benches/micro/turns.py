@@ -6,19 +6,22 @@ import sys
 from functools import partial
 
 import bullrush
-from bullrush import NewJob, Queue, Worker
+from bullrush import Queue, Worker
 
-#: Workers with one call for each job, and with the usual calls.
-WORKERS = {"1 slot": partial(Worker, concurrency=1, prefetch=0), "100 slots": partial(Worker, concurrency=100)}
+DATA = {"to": "ann@example.com", "text": "x" * 100}
+#: Workers whose calls have one job each, and fifty.
+WORKERS = {
+    "1 slot": partial(Worker, handler=lambda job: None, prefetch=0),
+    "batches of 50": partial(Worker, batch_handler=lambda jobs: [None] * len(jobs), batch_size=50, prefetch=0),
+}
 
 
 def main(url: str, kind: str, jobs: int) -> None:
     with Queue("turns", url=url) as queue:
-        row: NewJob = {"name": "n", "data": {"to": "ann@example.com", "text": "x" * 100}}
         for first in range(0, jobs, 1000):
-            queue.add_bulk([row] * min(1000, jobs - first))
+            queue.add_bulk([{"name": "n", "data": DATA}] * min(1000, jobs - first))
     if kind in WORKERS:
-        with WORKERS[kind]("turns", lambda job: None, url=url) as worker:
+        with WORKERS[kind]("turns", url=url) as worker:
             done = worker.run(until="empty").completed
         assert done == jobs, f"{done} of {jobs} jobs"
     print(bullrush.__file__)
