@@ -1,6 +1,7 @@
 """Counts the instructions that Redis executes for a job, with valgrind: a measure that no other program disturbs.
 
-Times vary by 20 % from round to round, these counts by 1 to 3 %. All code counts alike: what waits for memory costs more than its share.
+Times vary by 20 % from round to round, these counts by 1 to 3 %. All code counts alike: what waits for memory costs
+more than its share.
 """
 
 from __future__ import annotations
