@@ -74,6 +74,19 @@ impl Error {
         matches!(self, Error::Server { code, .. } if code == "NOAUTH")
     }
 
+    /// Whether the server refuses the keys of the call: those of another queue may be in order. A command that the user
+    /// may not run is refused for all queues.
+    #[must_use]
+    pub fn is_about_keys(&self) -> bool {
+        match self {
+            Error::Server { code, .. } if code == "WRONGTYPE" => true,
+            Error::Server { code, message } if code == "NOPERM" => {
+                message.contains("key") && !message.contains("permissions to run")
+            }
+            _ => false,
+        }
+    }
+
     /// Whether the same call may succeed later. A script may have stopped half-way nevertheless.
     #[must_use]
     pub fn is_passing(&self) -> bool {

@@ -47,7 +47,9 @@ impl Link {
             }
             Err(NoReply::Late) => return Err(self.too_late(tries.retry)),
             Err(NoReply::NotSent(reason)) => reason,
-            Err(sent) if matches!(tries.retry, Retry::Never | Retry::InOrder) => return Err(self.unknown(&sent.into_reason())),
+            Err(sent) if matches!(tries.retry, Retry::Never | Retry::InOrder) => {
+                return Err(self.unknown(&sent.into_reason()))
+            }
             Err(sent) => {
                 tries.may_be_executed();
                 sent.into_reason()

@@ -40,7 +40,7 @@ fn missing_right(error: &Error, keys: &Keys) -> Option<String> {
     if let Some(command) = message.rsplit('\'').nth(1).filter(|_| message.contains("permissions to run")) {
         return Some(format!("+{command}"));
     }
-    message.contains("key").then(|| format!("~{}:{}:*", keys.prefix(), keys.name()))
+    error.is_about_keys().then(|| format!("~{}:{}:*", keys.prefix(), keys.name()))
 }
 
 #[cfg(test)]

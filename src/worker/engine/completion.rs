@@ -77,7 +77,9 @@ impl Engine {
                 state.rest.reset();
             }
         }
-        state.accept(self.state.options.run_retry_delay);
+        if state.accept(self.state.options.run_retry_delay) {
+            self.state.warning(format!("queue {} is served again", state.lane.queue()));
+        }
         state.hint.note_reply(&fetched);
         state.share.note_reply(&fetched, Instant::now());
         if nothing && state.hint.is_idle() && sent.request.fanned_out && limit_ttl == 0 {

@@ -46,11 +46,16 @@ impl Engine {
             Error::OutcomeUnknown(_) => {}
             // The next turn waits for a connection.
             Error::ConnectionLost(_) => return,
-            error if error.is_passing() || !self.has_several_lanes() => self.pause_fetching("could not fetch", error),
-            error => self.refuse_lane(position, error),
+            error if self.is_of_one_lane(error) => self.refuse_lane(position, error),
+            error => self.pause_fetching("could not fetch", error),
         }
         // The script may have stopped half-way.
         self.lanes.states[position].lost_replies.push(sent);
+    }
+
+    /// Whether an error is one of a lane, and the others go on.
+    fn is_of_one_lane(&self, error: &Error) -> bool {
+        self.has_several_lanes() && (error.is_about_keys() || !error.is_passing())
     }
 
     /// A lane with a fetch whose reply got lost, if its jobs can be looked for now.
@@ -99,7 +104,9 @@ impl Engine {
                 }
             }
             Err(error) if error.is_passing() || matches!(error, Error::OutcomeUnknown(_)) => {
-                if !matches!(error, Error::ConnectionLost(_) | Error::OutcomeUnknown(_)) {
+                if error.is_about_keys() && self.has_several_lanes() {
+                    self.refuse_lane(position, &error);
+                } else if !matches!(error, Error::ConnectionLost(_) | Error::OutcomeUnknown(_)) {
                     self.pause_fetching("could not recover a fetch", &error);
                 }
                 sent.breaks += u32::from(matches!(error, Error::OutcomeUnknown(_)));

@@ -7,13 +7,14 @@ use tokio::task::AbortHandle;
 
 use super::scan_rest::ScanRest;
 use crate::error::Error;
-use crate::error_once::ErrorOnce;
 use crate::worker::fetch::{FetchHint, Room, SentFetch, Share};
 use crate::worker::finish::Finisher;
 use crate::worker::lanes::Lane;
 use crate::worker::options::WorkerOptions;
 
-/// The longest time for which a queue is left out that Redis refuses.
+/// The longest time for which a queue is left out that Redis refuses: for a reason that somebody may mend meanwhile, such
+/// as a missing right, and for another one.
+const PASSING_REFUSAL: Duration = Duration::from_secs(2);
 const LONGEST_REFUSAL: Duration = Duration::from_secs(60);
 /// How long a wait for other queues may last while this one is full.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
@@ -36,7 +37,6 @@ pub struct LaneState {
     pub checked: bool,
     /// The tasks beside the engine's loop, while they run.
     pub timers: Option<Vec<AbortHandle>>,
-    errors: ErrorOnce,
     /// Redis refuses the keys of this queue: it is left out until then, the next time for so long.
     refused_until: Option<Instant>,
     next_refusal: Duration,
@@ -56,7 +56,6 @@ impl LaneState {
             rest: ScanRest::default(),
             checked: false,
             timers: None,
-            errors: ErrorOnce::default(),
             refused_until: None,
             next_refusal: options.run_retry_delay,
         }
@@ -120,18 +119,22 @@ impl LaneState {
     /// Redis refuses the keys of this queue: leave it out for a while, each time for longer. True if the error is to be
     /// reported.
     pub fn refuse(&mut self, error: &Error) -> bool {
+        let longest = if error.is_passing() { PASSING_REFUSAL } else { LONGEST_REFUSAL };
+        self.next_refusal = self.next_refusal.min(longest);
         self.refused_until = Some(Instant::now() + self.next_refusal);
-        self.next_refusal = (self.next_refusal * 2).min(LONGEST_REFUSAL);
+        self.next_refusal *= 2;
         self.hint.look_again();
-        self.errors.begins(error)
+        self.lane.refusal.begins(error)
     }
 
-    /// Redis accepts the keys of this queue.
-    pub fn accept(&mut self, refusal: Duration) {
-        if self.refused_until.take().is_some() {
-            self.errors.ends();
+    /// Redis accepts the keys of this queue. True if it has refused them before.
+    pub fn accept(&mut self, refusal: Duration) -> bool {
+        let was_refused = self.refused_until.take().is_some();
+        if was_refused {
+            self.lane.refusal.ends();
             self.next_refusal = refusal;
         }
+        was_refused
     }
 
     pub fn refused_until(&self) -> Option<Instant> {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::rate_limit::{RateLimit, SharedLimit};
 use super::spec::LaneSpec;
+use crate::error_once::ErrorOnce;
 use crate::mutex::Mutex;
 use crate::protocol::{Keys, Tier};
 use crate::timers::held_locks::HeldLocks;
@@ -37,6 +38,8 @@ pub struct Lane {
     closed: AtomicBool,
     /// A message says that jobs wait here.
     hinted: AtomicBool,
+    /// Why Redis refuses the keys of this queue.
+    pub refusal: ErrorOnce,
     /// The registry of routes has another target under the name of this queue.
     foreign: AtomicBool,
 }
@@ -60,6 +63,7 @@ impl Lane {
             standing: !spec.registered,
             closed: AtomicBool::new(false),
             hinted: AtomicBool::new(false),
+            refusal: ErrorOnce::default(),
             foreign: AtomicBool::new(false),
         }
     }

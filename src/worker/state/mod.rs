@@ -129,8 +129,9 @@ impl WorkerState {
 
     /// Why Redis refuses what the worker asks for, as the code of its error; `None` while it does not.
     pub fn refusal(&self) -> Option<String> {
+        let of_a_lane = || self.lanes.all().iter().find_map(|lane| lane.refusal.refusal());
         let readonly = || self.is_readonly.load(Ordering::Relaxed).then(|| "READONLY".to_owned());
-        self.finish_outage.refusal().or_else(|| self.fetch_outage.refusal()).or_else(readonly)
+        self.finish_outage.refusal().or_else(|| self.fetch_outage.refusal()).or_else(of_a_lane).or_else(readonly)
     }
 
     /// Whether no more jobs may be fetched for now: the worker is paused, or its listeners are far behind.

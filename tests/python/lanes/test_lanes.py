@@ -299,6 +299,48 @@ def test_a_queue_that_redis_refuses_is_left_out_and_reported_once(
     assert f"queue {shut.name} is left out for now" in errors[0]
 
 
+@pytest.mark.parametrize("reason", ["WRONGTYPE", "NOPERM"])
+def test_a_queue_whose_keys_redis_refuses_while_the_worker_runs_holds_no_other_up(
+    queues: Any, serve: Any, redis: Redis, redis_url: str, reason: str
+) -> None:
+    served, shut = queues(2)
+    user = f"user-{served.name}"
+    redis.acl_setuser(user, enabled=True, passwords=["+secret"], channels=["*"], commands=["+@all"], keys=["*"])
+    done: list[str] = []
+    errors: list[str] = []
+    # If the whole worker paused after a refusal, nothing would run in time.
+    worker = serve(lambda job: done.append(job.queue_name), [served, shut], run_retry_delay=60_000,
+                   url=redis_url.replace("redis://", f"redis://{user}:secret@"))  # fmt: skip
+    worker.on("error", lambda error: errors.append(str(error)))
+    for queue in (served, shut):
+        queue.add("n", {})
+    wait_until(lambda: set(done) == {served.name, shut.name})
+    try:
+        if reason == "NOPERM":
+            rule = [f"~{key}" for key in (served.to_key("*"), served.to_key(""))]
+            redis.execute_command("ACL", "SETUSER", user, "resetkeys", *rule)
+            shut.add("n", {})
+        else:
+            redis.set(shut.to_key("wait"), "of another program")
+            redis.zadd(shut.to_key("marker"), {"0": 0})
+        wait_until(lambda: errors)
+        for _ in range(3):
+            before = done.count(served.name)
+            served.add("n", {})
+            wait_until(partial(lambda before: done.count(served.name) > before, before))
+        assert worker.health().refusal == reason
+        assert len(errors) == 1
+        assert f"queue {shut.name} is left out for now, the others are served: {reason}" in errors[0]
+        redis.acl_setuser(user, keys=["*"])
+        if reason == "WRONGTYPE":
+            redis.delete(shut.to_key("wait"))
+            shut.add("n", {})
+        wait_until(lambda: done.count(shut.name) == 2)
+        wait_until(lambda: worker.health().refusal is None)
+    finally:
+        redis.acl_deluser(user)
+
+
 def test_queues_of_a_worker_need_one_connection_that_waits(queues: Any, serve: Any, redis: Redis) -> None:
     made = queues(64)
     worker = serve(lambda _job: None, made)
