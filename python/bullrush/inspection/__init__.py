@@ -3,6 +3,6 @@
 from bullrush.inspection.due import DueWork, due_work
 from bullrush.inspection.failures import NEWEST, FailureGroup
 from bullrush.inspection.fingerprint import fingerprint
-from bullrush.inspection.why import Why
+from bullrush.inspection.why import Why, span
 
-__all__ = ["NEWEST", "DueWork", "FailureGroup", "Why", "due_work", "fingerprint"]
+__all__ = ["NEWEST", "DueWork", "FailureGroup", "Why", "due_work", "fingerprint", "span"]
