@@ -11,7 +11,7 @@ from bullrush.dashboard.answer import Answer, Asked, demand_known
 from bullrush.dashboard.commands import command
 from bullrush.dashboard.refusal import RefusalError, refusal_of
 from bullrush.errors import BullrushError, ConnectionLostError, OutcomeUnknownError, RedisServerError
-from bullrush.inspection import fingerprint
+from bullrush.inspection import failure_of
 
 #: So many jobs of a group are retried at the same time.
 _GROUP: Final = 50
@@ -85,9 +85,7 @@ async def _retried(asked: Asked, job_id: str, failure: str, until: int) -> str |
         return "it was removed meanwhile"
     if job.finished_on is None or job.finished_on > until:
         return "it ran again meanwhile"
-    stacks = job.stacktrace
-    last = stacks[-1] if stacks and isinstance(stacks[-1], str) else ""
-    if fingerprint(job.failed_reason or "", last).id != failure:
+    if failure_of(job) != failure:
         return "it failed with another error meanwhile"
     try:
         await job.retry("failed")

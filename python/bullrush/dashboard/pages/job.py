@@ -14,7 +14,7 @@ from bullrush.dashboard.pages.reading import ReadJob, read
 from bullrush.dashboard.refusal import RefusalError
 from bullrush.errors import MalformedJobError
 from bullrush.extending import JSON
-from bullrush.inspection import Why
+from bullrush.inspection import Why, readable_trace
 from bullrush.job import Cursor
 
 _LAST_LOGS: Final = 100
@@ -104,17 +104,12 @@ async def _values(asked: Asked, known: ReadJob, veil: Veil) -> dict[str, Any]:
         "reason": None if reason is None else await _told(asked, veil, reason),
         # The newest first. Other programs may have put anything there.
         "errors": [
-            await _told(asked, veil, _trace(text)) for text in reversed(found.stacktrace) if isinstance(text, str)
+            await _told(asked, veil, readable_trace(text))
+            for text in reversed(found.stacktrace)
+            if isinstance(text, str)
         ],
         "log": {"rows": [veil.text(row) for row in logs["logs"]], "count": logs["count"]},
     }
-
-
-def _trace(stack: str) -> str:
-    """Return a stack trace without its first line, if that is a copy of the last one, as in those of Python."""
-    start = "Traceback (most recent call last):"
-    title, _, trace = stack.rstrip().partition(f"\n{start}")
-    return start + trace if trace.endswith(f"\n{title}") else stack.rstrip()
 
 
 async def _family(asked: Asked, found: Job) -> dict[str, Any]:

@@ -9,13 +9,12 @@ from typing import Any, Final, NamedTuple
 from bullrush.aio import Job, Queue
 from bullrush.dashboard.answer import Answer, Asked, demand_known
 from bullrush.dashboard.commands import command
-from bullrush.dashboard.pages.connections import count_workers
 from bullrush.dashboard.pages.failures import ELSEWHERE
 from bullrush.dashboard.pages.limits import limits
 from bullrush.dashboard.pages.reading import read
 from bullrush.dashboard.refusal import RefusalError
 from bullrush.extending import FINISHED, CoreQueue, reply, run_async
-from bullrush.inspection import due_work
+from bullrush.inspection import count_workers, due_work
 
 #: Those that somebody looks for first come first.
 TABS: Final = ("active", "waiting", "prioritized", "delayed", "waiting-children", "failed", "completed")
@@ -48,12 +47,12 @@ async def jobs(asked: Asked) -> Answer:
     counts, work, workers, schedulers = await asyncio.gather(
         queue.get_job_counts(),
         run_async(due_work(queue.core)),
-        count_workers(asked.source, [queue.name]),
+        run_async(count_workers(queue, [queue.name])),
         queue.get_job_schedulers_count(),
     )
     # The jobs of a paused queue are in another list, but they wait all the same.
     counts["waiting"] += counts.pop("paused")
-    connected = None if workers is None else workers[queue.name]
+    connected = workers[queue.name]
     state = asked.query("state") or next((state for state in TABS if counts[state]), "waiting")
     if state not in TABS:
         raise RefusalError(404, f"There is no state {state!r}; there are {', '.join(TABS)}.")

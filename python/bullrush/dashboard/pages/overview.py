@@ -9,11 +9,10 @@ from typing import Final
 from bullrush.aio import Queue
 from bullrush.dashboard.answer import Answer, Asked
 from bullrush.dashboard.pages.attention import Line, sentences
-from bullrush.dashboard.pages.connections import count_workers
 from bullrush.dashboard.refusal import refused
 from bullrush.errors import BullrushError, ConnectionLostError, RedisServerError
 from bullrush.extending import STUCK_AFTER, now_ms, reply, run_async
-from bullrush.inspection import DueWork, due_work
+from bullrush.inspection import DueWork, count_workers, due_work
 
 #: So many queues are asked at the same time.
 _GROUP: Final = 50
@@ -25,13 +24,11 @@ async def overview(asked: Asked) -> Answer:
     names = await asked.source.names.value()
     seen = await asked.viewer.seen(names.queues)
     queues = [asked.source.queue(name) for name in seen]
-    workers = await count_workers(asked.source, seen)
+    workers = await run_async(count_workers(queues[0], seen)) if queues else {}
     lines: list[Line] = []
     for first in range(0, len(queues), _GROUP):
         group = queues[first : first + _GROUP]
-        lines += await asyncio.gather(
-            *(_line(queue, None if workers is None else workers[queue.name]) for queue in group)
-        )
+        lines += await asyncio.gather(*(_line(queue, workers[queue.name]) for queue in group))
     report = await asked.source.report.value()
     everything = len(seen) == len(names.queues)
     hidden = frozenset(names.queues).difference(seen)
@@ -43,7 +40,7 @@ async def overview(asked: Asked) -> Answer:
         "searched": len(names.queues) if everything else None,
         "refused": None if names.refused is None else refused(names.refused),
         "not_checked": report.skipped if everything else [],
-        "workers_known": workers is not None,
+        "workers_known": None not in workers.values(),
     }
     return Answer("overview.html", "Queues", content)
 

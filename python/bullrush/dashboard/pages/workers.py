@@ -7,10 +7,11 @@ from typing import Final
 
 from bullrush.aio import Queue
 from bullrush.dashboard.answer import Answer, Asked, demand_known
-from bullrush.dashboard.pages.connections import count_workers
 from bullrush.dashboard.pages.reading import read
 from bullrush.dashboard.refusal import refused
 from bullrush.errors import RedisServerError
+from bullrush.extending import run_async
+from bullrush.inspection import count_workers
 
 _MOST: Final = 200
 
@@ -19,12 +20,14 @@ async def workers(asked: Asked) -> Answer:
     """Return the page."""
     await demand_known(asked.queue)
     (listed, why), count, running = await asyncio.gather(
-        _listed(asked.queue), count_workers(asked.source, [asked.queue_name]), asked.queue.get_active(0, _MOST - 1)
+        _listed(asked.queue),
+        run_async(count_workers(asked.queue, [asked.queue_name])),
+        asked.queue.get_active(0, _MOST - 1),
     )
     content = {
         "queue": asked.queue_name,
         "may": await asked.viewer.rights(asked.queue_name),
-        "count": None if count is None else count[asked.queue_name],
+        "count": count[asked.queue_name],
         "refused": why,
         "workers": [
             {
