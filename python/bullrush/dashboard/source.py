@@ -20,6 +20,8 @@ T = TypeVar("T")
 _MOST_HANDLES: Final = 2_000
 #: Seconds between two looks at what is dear.
 LOOK_EVERY: Final = 60.0
+#: A value that is so many times as old is not shown while a new one is on its way.
+_TOO_OLD: Final = 2
 #: Keys per call of the search: it takes the server about half a millisecond.
 _KEYS: Final = 500
 
@@ -37,33 +39,43 @@ class Names:
     refused: RedisServerError | None = None
 
 
+@dataclass(frozen=True)
+class _Found(Generic[T]):
+    """A value, and when it was asked for."""
+
+    at: float
+    value: T
+
+
 class Seldom(Generic[T]):
     """A value that is asked for at most once in a while, however many pages show it.
 
-    An old value is shown while a new one is on its way, so no page waits but the first.
+    An old value is shown while a new one is on its way, so no page waits but the first, and the first after a while in
+    which nobody has looked.
     """
 
     def __init__(self, ask: Callable[[], Awaitable[T]], every: float) -> None:
         self._ask, self._every = ask, every
-        self._found: tuple[float, T] | None = None
+        self._found: _Found[T] | None = None
         self._lock = asyncio.Lock()
         self._renewal: asyncio.Task[None] | None = None
 
     async def value(self) -> T:
         """Return the value."""
-        if self._found is None:
+        found = self._younger_than(_TOO_OLD * self._every)
+        if found is None:
             async with self._lock:
-                if self._found is None:
-                    await self._renew()
-        assert self._found is not None
-        at, found = self._found
-        if time.monotonic() - at > self._every and (self._renewal is None or self._renewal.done()):
+                found = self._younger_than(_TOO_OLD * self._every) or await self._renew()
+        elif self._younger_than(self._every) is None and (self._renewal is None or self._renewal.done()):
             self._renewal = asyncio.create_task(self._renew_quietly())
-        return found
+        return found.value
 
-    async def _renew(self) -> None:
-        found = await self._ask()
-        self._found = (time.monotonic(), found)
+    def _younger_than(self, seconds: float) -> _Found[T] | None:
+        return self._found if self._found is not None and time.monotonic() - self._found.at < seconds else None
+
+    async def _renew(self) -> _Found[T]:
+        self._found = _Found(time.monotonic(), await self._ask())
+        return self._found
 
     async def _renew_quietly(self) -> None:
         try:

@@ -123,24 +123,29 @@ def test_too_long_a_form_is_refused(page: Page, worked: Queue) -> None:
     assert got.status_code == 413
 
 
-def test_an_old_value_is_shown_while_a_new_one_is_on_its_way() -> None:
+def test_an_old_value_is_shown_while_a_new_one_is_on_its_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("bullrush.dashboard.source.time.monotonic", lambda: now[0])
+
     async def look() -> None:
         asked: list[int] = []
         may_answer = asyncio.Event()
 
         async def ask() -> int:
             asked.append(1)
-            if len(asked) > 1:
+            if len(asked) == 2:
                 await may_answer.wait()
             return len(asked)
 
-        seldom = Seldom(ask, 0.0)
-        assert await seldom.value() == 1
-        assert await seldom.value() == 1 == await seldom.value()
-        await asyncio.sleep(0)
+        seldom = Seldom(ask, 60)
+        assert [await seldom.value(), await seldom.value()] == [1, 1]
+        now[0] += 61
+        assert [await seldom.value(), await seldom.value()] == [1, 1]
         may_answer.set()
         while await seldom.value() == 1:
             await asyncio.sleep(0)
-        await asyncio.gather(*(task for task in asyncio.all_tasks() if task is not asyncio.current_task()))
+        # Nobody has looked for long: an old value would be wrong.
+        now[0] += 121
+        assert [await seldom.value(), len(asked)] == [3, 3]
 
     asyncio.run(look())

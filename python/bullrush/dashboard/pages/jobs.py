@@ -68,7 +68,7 @@ async def jobs(asked: Asked) -> Answer:
         "schedulers": schedulers,
         "state": state,
         "filter": {"name": asked.query("name"), "failure": asked.query("failure")},
-        "from": asked.position("from"),
+        "start": asked.position("from"),
         "next": found.following,
         "looked_at": found.looked_at,
         "total": found.total,

@@ -40,7 +40,7 @@ def serve(app: ASGIApp, listening: socket.socket, on_start: Callable[[], None]) 
         on_start: called before the first request is answered.
     """
     config = uvicorn.Config(
-        app, lifespan="off", log_level="warning", access_log=False, server_header=False, proxy_headers=False
+        app, lifespan="off", ws="none", log_level="warning", access_log=False, server_header=False, proxy_headers=False
     )
     on_start()
     uvicorn.Server(config).run(sockets=[listening])
