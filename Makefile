@@ -109,8 +109,8 @@ test-python: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES) java
 	$(call say,Python tests)
 	@$(PYTEST) -n $(WORKERS) -m "not boards and not cluster and not path" $(ARGS)
 
-boards: $(VENV)/.built $(VENV)/.dev $(BOARD_MODULES) chromium  ## bull-board in a browser over queues of ours
-	$(call say,bull-board tests)
+boards: $(VENV)/.built $(VENV)/.dev $(BOARD_MODULES) chromium  ## bull-board and our own dashboard in a browser
+	$(call say,bull-board and dashboard tests)
 	@$(PYTEST) tests/boards $(ARGS)
 
 spark-cluster: $(VENV)/.built $(VENV)/.dev java  ## a Spark cluster whose executors are killed, streams, Spark Connect: ROWS=20000
