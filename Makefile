@@ -13,7 +13,7 @@ NODE_MODULES := tests/interop/node_modules/.package-lock.json
 BOARD_MODULES := tests/boards/node_modules/.package-lock.json
 RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 SOURCES := $(shell find src lua build.rs Cargo.toml Cargo.lock -type f 2>/dev/null)
-PACKAGE := pyproject.toml README.md LICENSE $(shell find python -name '*.py' -o -name '*.pyi' -o -name py.typed)
+PACKAGE := pyproject.toml README.md LICENSE $(shell find python -name '*.py' -o -name '*.pyi' -o -name py.typed -o -path '*/dashboard/*/*.*')
 
 export CARGO_TERM_QUIET ?= true
 export PYO3_PYTHON := $(abspath $(PY))

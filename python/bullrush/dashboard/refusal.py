@@ -24,7 +24,8 @@ class RefusalError(Exception):
 
     def __init__(self, status: int, sentence: str) -> None:
         super().__init__(sentence)
-        self.status, self.sentence = status, sentence
+        self.status: int = status
+        self.sentence: str = sentence
 
     @classmethod
     def no_queue(cls, name: str) -> RefusalError:

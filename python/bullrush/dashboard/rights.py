@@ -34,6 +34,10 @@ class Viewer:
         self._answers: dict[tuple[Action, str], bool] = {}
         #: A key of a job in a text that we or BullMQ wrote, such as "child bull:video:7 failed".
         self._key: re.Pattern[str] = re.compile(rf"{re.escape(prefix)}:([^:\n]+):")
+        #: The same with another prefix, of whose queues nobody can be asked.
+        self._elsewhere: re.Pattern[str] = re.compile(
+            rf"(?:\bchild |\bchild: |\bchildren: |\), )(?!{re.escape(prefix)}:)[^\s:]+:[^:\n]+:"
+        )
 
     async def may(self, action: Action, queue: str) -> bool:
         """Tell whether the viewer may do something in a queue. It is asked once per request."""
@@ -67,4 +71,6 @@ class Viewer:
 
     async def names_only_seen(self, text: str) -> bool:
         """Tell whether a text that a library wrote names jobs only of queues that the viewer may see."""
+        if self._elsewhere.search(text):
+            return False
         return all([await self.may("view", name) for name in set(self._key.findall(text))])

@@ -60,6 +60,21 @@ def test_a_queue_that_nobody_works_needs_a_human(page: Page, queue: Queue, redis
     assert abs(int(str(line["oldest_due_age"])) - (health.oldest_due_age or 0)) < 60_000
 
 
+def test_workers_that_are_all_busy_for_long_need_a_human(
+    page: Page, queue: Queue, redis: Redis, worker: Callable[..., Worker]
+) -> None:
+    end = threading.Event()
+    worker(lambda job: end.wait(30), autorun=True)
+    queue.add_bulk([{"name": "x"}, {"name": "x"}])
+    wait_until(lambda: queue.get_active_count() == 1)
+    older(redis, queue.name, 7 * 60_000)
+    started = redis.hgetall(f"bull:{queue.name}:1")["processedOn"]
+    redis.hset(f"bull:{queue.name}:1", "processedOn", int(started) - 7 * 60_000)
+    found = said(page, queue.name)
+    end.set()
+    assert found == ["1 job runs, and no other one has started for 7 min; 1 job waits, the oldest for 7 min."]
+
+
 def test_a_forgotten_pause_needs_a_human(page: Page, queue: Queue, redis: Redis) -> None:
     queue.add("x")
     older(redis, queue.name, 3 * _HOUR)

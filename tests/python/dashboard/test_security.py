@@ -136,6 +136,28 @@ def test_who_sees_one_queue_finds_no_trace_of_another(
         hidden.obliterate(force=True)
 
 
+def test_nothing_is_shown_of_children_with_another_prefix(page: Page, queue: Queue, redis_url: str) -> None:
+    hidden = f"hidden-{queue.name}"
+    child = {"name": "part", "queue_name": hidden, "prefix": "other"}
+    breaking = {**child, "opts": {"fail_parent_on_failure": True}}
+    with FlowProducer(url=redis_url) as flows, Queue(hidden, url=redis_url, prefix="other") as elsewhere:
+        nodes = [
+            flows.add({"name": "w", "queue_name": queue.name, "children": [one, one]}) for one in (child, breaking)
+        ]
+        with Worker(hidden, _always_fails, url=redis_url, prefix="other") as worker:
+            worker.run(max_jobs=4)
+        with Worker(queue.name, lambda job: None, url=redis_url) as worker:
+            worker.run(until="empty")
+        waiting, failed = (node.job.id for node in nodes)
+        assert hidden in queue.why(waiting).sentence and hidden in queue.why(failed).sentence
+        found = page.json(f"/q/{queue.name}/jobs/{waiting}")
+        assert found["sentence"] == "It waits for children, of which some are in queues that you may not see."
+        assert (found["children"]["count"], found["children"]["hidden"]) == (2, 2)
+        paths = ("/", *(f"/q/{queue.name}{place}" for place in (f"/jobs/{waiting}", f"/jobs/{failed}", "/failures")))
+        assert [path for path in (*paths, f"/q/{queue.name}?state=failed") if hidden in page.html(path)] == []
+        elsewhere.obliterate(force=True)
+
+
 def _always_fails(job: object) -> None:
     raise ValueError("no")
 

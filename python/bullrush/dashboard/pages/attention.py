@@ -128,7 +128,11 @@ def _of_queue(line: Line) -> Iterator[Sentence]:
         yield Sentence(0, name, f"No worker is connected; {waiting}{oldest}.")
     elif line.is_stuck:
         since = "yet" if work.last_start_age is None else f"for {span(work.last_start_age)}"
-        yield Sentence(0, name, f"Nobody has taken a job {since}; {waiting}{oldest}.")
+        if work.active:
+            running = f"{work.active:,} {'job runs' if work.active == 1 else 'jobs run'}"
+            yield Sentence(2, name, f"{running}, and no other one has started {since}; {waiting}{oldest}.")
+        else:
+            yield Sentence(0, name, f"Nobody has taken a job {since}; {waiting}{oldest}.")
     elif line.next_added is not None and line.next_added >= STUCK_AFTER:
         yield Sentence(3, name, f"It is paused; {waiting}, and the next one was added {span(line.next_added)} ago.")
     elif work.slots is not None and work.active >= work.slots and old and (work.last_start_age or 0) > _HELD_TOO_LONG:

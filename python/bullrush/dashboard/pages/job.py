@@ -14,7 +14,7 @@ from bullrush.dashboard.pages.reading import ReadJob, read
 from bullrush.dashboard.refusal import RefusalError
 from bullrush.errors import MalformedJobError
 from bullrush.extending import JSON
-from bullrush.inspection import Why, readable_trace
+from bullrush.inspection import readable_trace
 from bullrush.job import Cursor
 
 _LAST_LOGS: Final = 100
@@ -50,18 +50,15 @@ async def job(asked: Asked) -> Answer:
     veil = asked.masks.veil(known.data, known.result, found.progress)
     content |= _fields(found, veil)
     content |= await _family(asked, found)
+    sentence = why.sentence
+    if why.state == "waiting-children" and not await asked.viewer.names_only_seen(sentence):
+        sentence = "It waits for children, of which some are in queues that you may not see."
     if "data" in may:
-        content["sentence"] = await _told(asked, veil, why.sentence)
         content |= await _values(asked, known, veil)
-    else:
-        content["sentence"] = await _told(asked, veil, _without_error(why))
+    elif _QUOTING.intersection(why.reasons):
+        sentence = f"It is {why.state}, after an attempt failed. You have no right to see the error."
+    content["sentence"] = await _told(asked, veil, sentence)
     return Answer("job.html", f"{queue.name} {job_id}", content)
-
-
-def _without_error(why: Why) -> str:
-    if _QUOTING.intersection(why.reasons):
-        return f"It is {why.state}, after an attempt failed. You have no right to see the error."
-    return why.sentence
 
 
 async def _told(asked: Asked, veil: Veil, text: str) -> str:
