@@ -13,7 +13,7 @@ NODE_MODULES := tests/interop/node_modules/.package-lock.json
 BOARD_MODULES := tests/boards/node_modules/.package-lock.json
 RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 SOURCES := $(shell find src lua build.rs Cargo.toml Cargo.lock -type f 2>/dev/null)
-PACKAGE := pyproject.toml README.md LICENSE $(shell find python -name '*.py' -o -name '*.pyi' -o -name py.typed)
+PACKAGE := pyproject.toml README.md LICENSE $(shell find python -name '*.py' -o -name '*.pyi' -o -name py.typed -o -path '*/dashboard/*/*.*')
 
 export CARGO_TERM_QUIET ?= true
 export PYO3_PYTHON := $(abspath $(PY))
@@ -109,8 +109,8 @@ test-python: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES) java
 	$(call say,Python tests)
 	@$(PYTEST) -n $(WORKERS) -m "not boards and not cluster and not path" $(ARGS)
 
-boards: $(VENV)/.built $(VENV)/.dev $(BOARD_MODULES) chromium  ## bull-board in a browser over queues of ours
-	$(call say,bull-board tests)
+boards: $(VENV)/.built $(VENV)/.dev $(BOARD_MODULES) chromium  ## bull-board and our own dashboard in a browser
+	$(call say,bull-board and dashboard tests)
 	@$(PYTEST) tests/boards $(ARGS)
 
 spark-cluster: $(VENV)/.built $(VENV)/.dev java  ## a Spark cluster whose executors are killed, streams, Spark Connect: ROWS=20000

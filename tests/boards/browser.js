@@ -16,7 +16,7 @@ const args = [
 ];
 const PATIENCE_MS = 10_000;
 
-function commandsOf(page) {
+function commandsOf(page, complaints) {
   return {
     open: url => page.goto(url),
     reload: () => page.reload(),
@@ -27,6 +27,13 @@ function commandsOf(page) {
     click: selector => page.locator(selector).filter({ visible: true }).first().click(),
     count: selector => page.locator(selector).filter({ visible: true }).count(),
     screenshot: path => page.screenshot({ path }),
+    press: key => page.keyboard.press(key),
+    type: text => page.keyboard.type(text),
+    /** Waits until the path of the page, with its query, is this one. */
+    at: path => page.waitForURL(url => url.pathname + url.search === path),
+    scheme: colorScheme => page.emulateMedia({ colorScheme }),
+    /** Returns what the browser has refused, and errors of scripts, since the last call. */
+    complaints: () => complaints.splice(0).join('\n'),
   };
 }
 
@@ -40,8 +47,14 @@ async function main() {
   });
   const page = context.pages()[0] ?? (await context.newPage());
   page.setDefaultTimeout(PATIENCE_MS);
-  page.on('dialog', dialog => dialog.accept());
-  const commands = commandsOf(page);
+  const complaints = [];
+  page.on('console', message => message.type() === 'error' && complaints.push(message.text()));
+  page.on('pageerror', error => complaints.push(String(error)));
+  page.on('dialog', dialog => {
+    complaints.push(`dialog: ${dialog.message()}`);
+    return dialog.accept();
+  });
+  const commands = commandsOf(page, complaints);
   const reply = message => process.stdout.write(`${JSON.stringify(message)}\n`);
   const lines = readline.createInterface({ input: process.stdin });
   reply({ value: 'ready' });

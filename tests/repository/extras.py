@@ -5,6 +5,7 @@ from typing import Final
 EXTRAS: Final = frozenset(
     {
         *("legacy", "spark", "pyspark_bullrush", "django", "doctor", "cli", "__main__", "tasks", "testing"),
+        "dashboard",
         *("pytest_plugin", "arrow", "embedded", "otel"),
     }
 )

@@ -47,6 +47,7 @@ COMMANDS: Final = {
     "clean": Command("queues.clean", "remove old jobs of a state"),
     "obliterate": Command("queues.obliterate", "remove a queue with all its jobs"),
     "doctor": Command("doctor", "look for what is wrong with the server and its queues, and say what to do"),
+    "dashboard": Command("dashboard", "pages that say what needs a human, and why; in a browser on this machine"),
     "migrate": Command("migrate.command", "move a queue of Bull, BullMQ's predecessor, to BullMQ"),
     "acl": Command("acl", "the rights that a Redis user needs, by what its program does"),
     "scripts": Command("scripts", "the Lua of each operation, for redis-cli and other languages"),

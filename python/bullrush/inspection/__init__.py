@@ -1,8 +1,19 @@
 """Looking at queues and jobs without changing them: what is due, why a job does not run, which failures are one."""
 
 from bullrush.inspection.due import DueWork, due_work
-from bullrush.inspection.failures import NEWEST, FailureGroup
-from bullrush.inspection.fingerprint import fingerprint
-from bullrush.inspection.why import Why
+from bullrush.inspection.failures import NEWEST, FailureGroup, failure_of
+from bullrush.inspection.trace import readable_trace
+from bullrush.inspection.why import Why, span
+from bullrush.inspection.workers import count_workers
 
-__all__ = ["NEWEST", "DueWork", "FailureGroup", "Why", "due_work", "fingerprint"]
+__all__ = [
+    "NEWEST",
+    "DueWork",
+    "FailureGroup",
+    "Why",
+    "count_workers",
+    "due_work",
+    "failure_of",
+    "readable_trace",
+    "span",
+]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import orjson
-
 from bullrush._core import route_base
-from bullrush.base.handle import Handle, core_of
+from bullrush.base.handle import Handle
 from bullrush.base.operation import operation, reply
 from bullrush.errors import RedisServerError
 from bullrush.inspection.due import DueWork, due_work
 from bullrush.inspection.place import place_of
 from bullrush.inspection.why import SHOWN, Child, Seen, Why, explain
+from bullrush.inspection.workers import count_workers
 from bullrush.values.naming import check_given_id
 
 if TYPE_CHECKING:
@@ -47,25 +46,13 @@ class WhyCalls(Handle):
         record = await reply(self.core.get_job(id))
         job = None if record is None else self._job(record)
         work = await due_work(self.core) if place.state in _WAITING else DueWork()
-        workers = await self._takers() if place.state in _WAITING else None
+        workers = (await count_workers(self, [self.name]))[self.name] if place.state in _WAITING else None
         holders = await self._holders(work) if place.state in {"waiting", "prioritized"} else []
         children, open_children = 0, list[Child]()
         if place.state == "waiting-children":
             children, open_children = await self._children(id)
         is_route = route_base(self.name) is not None
         return explain(Seen(self.name, id, job, place, work, workers, is_route, holders, children, open_children))
-
-    async def _takers(self) -> int | None:
-        """Return how many workers take jobs of this queue; None if Redis does not list its connections."""
-        base = route_base(self.name)
-        try:
-            connected = len(await reply(self.core.worker_connections([self.name])))
-            if base is None:
-                return connected
-            routes = orjson.loads(await reply(core_of(self, base).route_status()))
-        except RedisServerError:
-            return None
-        return next((workers for name, *_, workers in routes if name == self.name), connected)
 
     async def _holders(self, work: DueWork) -> list[Any]:
         """Return some jobs that hold the slots of the global concurrency, the oldest first."""

@@ -11,6 +11,7 @@ import orjson
 from bullrush.base.handle import Handle
 from bullrush.base.operation import operation, reply
 from bullrush.inspection.fingerprint import Fingerprint, fingerprint
+from bullrush.job.fields import JobFields
 from bullrush.values import checks
 from bullrush.values.encoding import read_number
 
@@ -90,6 +91,15 @@ class FailureCalls(Handle):
         for group in groups.values():
             group.names = dict(Counter(group.names).most_common())
         return sorted(groups.values(), key=lambda group: (-group.count, group.id))
+
+
+def failure_of(job: JobFields) -> str | None:
+    """Return the id of the group that a job belongs to; None if none of its attempts has failed."""
+    if job.failed_reason is None:
+        return None
+    last = job.stacktrace[-1] if job.stacktrace else ""
+    # Other programs may have put anything there.
+    return fingerprint(job.failed_reason, last if isinstance(last, str) else "").id
 
 
 def _add(groups: dict[str, FailureGroup], job_id: str, fields: Sequence[bytes | None]) -> None:

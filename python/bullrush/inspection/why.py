@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 SHOWN: Final = 3
 #: Longer texts of errors are cut.
 _LONGEST: Final = 200
+#: Shorter times are said in ms.
+_SHORT: Final = 100
 _UNITS: Final = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"))
 
 
@@ -100,10 +102,12 @@ def explain(seen: Seen) -> Why:
 
 
 def span(milliseconds: int) -> str:
-    """Return a length of time in words, such as ``0.4 s``, ``12 s`` or ``3 min``."""
+    """Return a length of time in words, such as ``12 ms``, ``0.4 s``, ``12 s`` or ``3 min``."""
     for length, unit in _UNITS:
         if milliseconds >= 2 * length:
             return f"{milliseconds // length} {unit}"
+    if 0 < milliseconds < _SHORT:
+        return f"{milliseconds} ms"
     seconds = max(milliseconds, 0) / 1_000
     return f"{seconds:.1f} s" if 0 < seconds < 10 else f"{seconds:.0f} s"
 

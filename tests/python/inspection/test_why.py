@@ -22,7 +22,7 @@ from tests.waiting import wait_until
 
 #: `make test` plays these; the full number is played by `CASES=2000 pytest`.
 CASES = 150
-_TIME = re.compile(r"\d+(\.\d)? (s|min|h|d)\b")
+_TIME = re.compile(r"\d+(\.\d)? (ms|s|min|h|d)\b")
 
 
 def timeless(sentence: str) -> str:
@@ -266,6 +266,7 @@ def test_a_user_who_may_only_read_may_ask(queue: Queue, redis_url: str, redis: R
     [
         (-5, "0 s"),
         (0, "0 s"),
+        (12, "12 ms"),
         (440, "0.4 s"),
         (9_960, "10.0 s"),
         (59_000, "59 s"),

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from bullrush.cli.terminal.output import compact
 from bullrush.errors import MalformedJobError
-from bullrush.inspection import fingerprint
+from bullrush.inspection import failure_of
 from bullrush.job import Job
 from bullrush.queue import Queue
 
@@ -75,15 +75,9 @@ def matches(job: Job, options: argparse.Namespace) -> bool:
         return False
     if options.error is not None and not fnmatchcase(job.failed_reason or "", options.error):
         return False
-    if options.failure is not None and _failure(job) != options.failure:
+    if options.failure is not None and failure_of(job) != options.failure:
         return False
     return options.data is None or re.search(re.escape(options.data), _text_of_data(job), re.IGNORECASE) is not None
-
-
-def _failure(job: Job) -> str | None:
-    if job.failed_reason is None:
-        return None
-    return fingerprint(job.failed_reason, job.stacktrace[-1] if job.stacktrace else "").id
 
 
 def _text_of_data(job: Job) -> str:

@@ -12,6 +12,7 @@ from bullrush.cli.terminal.options import add_queue, known_queue
 from bullrush.cli.terminal.output import compact, moment, shown, write, write_fields, write_json
 from bullrush.errors import MalformedJobError
 from bullrush.extending import JSON
+from bullrush.inspection import readable_trace
 from bullrush.job import Cursor, Job
 from bullrush.queue import Queue
 
@@ -22,7 +23,6 @@ EXAMPLES = """\
 
 _LAST_LOGS: Final = 20
 _CHILDREN: Final = 20
-_TRACE: Final = "Traceback (most recent call last):"
 _KINDS: Final = ("processed", "unprocessed", "ignored", "failed")
 
 
@@ -86,15 +86,9 @@ def _print(queue: Queue, job: Job, state: str, *, full: bool) -> None:
     if job.failed_reason is not None:
         _section("failed because", shown(job.failed_reason, full=full))
     if job.stacktrace:
-        _section("stack trace of the last failure", shown(_trace(job.stacktrace[-1]), full=full))
+        _section("stack trace of the last failure", shown(readable_trace(job.stacktrace[-1]), full=full))
     _print_children(job)
     _print_logs(queue, job, full=full)
-
-
-def _trace(stack: str) -> str:
-    """Return a stack trace without its first line, if that is a copy of the last one, as in those of Python."""
-    title, _, trace = stack.rstrip().partition(f"\n{_TRACE}")
-    return _TRACE + trace if trace.endswith(f"\n{title}") else stack.rstrip()
 
 
 def _readable(attribute: Callable[[], JSON]) -> JSON:

@@ -1,0 +1,124 @@
+"""What the buttons do: each is a form that is sent with POST."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Final, Literal
+
+from bullrush.aio import Job
+from bullrush.dashboard.answer import Answer, Asked, demand_known
+from bullrush.dashboard.commands import command
+from bullrush.dashboard.refusal import RefusalError, refusal_of
+from bullrush.errors import BullrushError, ConnectionLostError, OutcomeUnknownError, RedisServerError
+from bullrush.inspection import failure_of
+
+#: So many jobs of a group are retried at the same time.
+_GROUP: Final = 50
+#: So many jobs that stayed where they are are named.
+_NAMED: Final = 10
+
+
+async def retry(asked: Asked) -> Answer:
+    """Run a finished job again."""
+    found = await _found(asked)
+    state = await found.get_state()
+    if state not in ("failed", "completed"):
+        raise RefusalError(409, f"Only a job that has ended can be retried, and this one is {state}.")
+    ended: Literal["failed", "completed"] = "failed" if state == "failed" else "completed"
+    await found.retry(ended)
+    return _done(asked, f"Job {found.id} waits again, and runs when a worker has a free slot.", "retry", found.id)
+
+
+async def promote(asked: Asked) -> Answer:
+    """Let a delayed job run now."""
+    found = await _found(asked)
+    await found.promote()
+    return _done(asked, f"Job {found.id} waits now, and no longer for its time.", "promote", found.id)
+
+
+async def remove(asked: Asked) -> Answer:
+    """Remove a job. Its children stay: they may be in queues in which the viewer may not remove anything."""
+    found = await _found(asked)
+    if not await asked.queue.remove(found.id, remove_children=False):
+        raise RefusalError(409, "A worker runs this job, so it stays.")
+    return _done(asked, f"Job {found.id} is removed.", "remove", found.id)
+
+
+async def pause(asked: Asked) -> Answer:
+    """Let workers take no more jobs."""
+    await demand_known(asked.queue)
+    await asked.queue.pause()
+    return _done(asked, "The queue is paused: running jobs end, and no other one starts.", "pause")
+
+
+async def resume(asked: Asked) -> Answer:
+    """Let workers take jobs again."""
+    await demand_known(asked.queue)
+    await asked.queue.resume()
+    return _done(asked, "The queue runs again.", "resume")
+
+
+async def retry_group(asked: Asked) -> Answer:
+    """Run exactly the jobs of a group of failures again, up to those that the page has shown."""
+    failure, shown = asked.field("failure"), asked.field("until")
+    until = int(shown) if shown.isascii() and shown.isdigit() else 0
+    groups = await asked.queue.failures()
+    ids = next((group.job_ids for group in groups if group.id == failure), [])
+    outcomes: list[str | None] = []
+    for first in range(0, len(ids), _GROUP):
+        part = ids[first : first + _GROUP]
+        outcomes += await asyncio.gather(*(_retried(asked, job_id, failure, until) for job_id in part))
+    moved = sum(outcome is None for outcome in outcomes)
+    stayed = [f"{job_id}: {why}" for job_id, why in zip(ids, outcomes, strict=True) if why is not None]
+    text = f"{moved:,} {'job waits' if moved == 1 else 'jobs wait'} again."
+    if stayed:
+        text += f" {len(stayed):,} stayed where they are."
+    done = ["jobs", "retry", "--failure", failure]
+    return _answer(asked, text, command(done, [asked.queue_name], asked.source.prefix), stayed[:_NAMED])
+
+
+async def _retried(asked: Asked, job_id: str, failure: str, until: int) -> str | None:
+    """Retry a job if it is still what the page has shown; return why it stayed."""
+    job = await asked.queue.get_job(job_id)
+    if job is None:
+        return "it was removed meanwhile"
+    if job.finished_on is None or job.finished_on > until:
+        return "it ran again meanwhile"
+    if failure_of(job) != failure:
+        return "it failed with another error meanwhile"
+    try:
+        await job.retry("failed")
+    except (ConnectionLostError, OutcomeUnknownError, RedisServerError):
+        raise
+    except BullrushError as error:
+        return refusal_of(error).sentence
+    return None
+
+
+async def _found(asked: Asked) -> Job:
+    job_id = asked.field("id")
+    found = await asked.queue.get_job(job_id)
+    if found is None:
+        raise RefusalError(
+            404, f"The queue {asked.queue_name!r} has no job {job_id!r}: it was removed, or never added."
+        )
+    return found
+
+
+def _done(asked: Asked, text: str, verb: str, job_id: str | None = None) -> Answer:
+    words = [verb] if job_id is None else ["jobs", verb, *(["--keep-children"] * (verb == "remove"))]
+    names = [asked.queue_name] if job_id is None else [asked.queue_name, job_id]
+    job = None if verb == "remove" else job_id
+    return _answer(asked, text, command(words, names, asked.source.prefix), job_id=job)
+
+
+def _answer(asked: Asked, text: str, typed: str, stayed: Sequence[str] = (), *, job_id: str | None = None) -> Answer:
+    content: dict[str, Any] = {
+        "queue": asked.queue_name,
+        "id": job_id,
+        "done": text,
+        "command": typed,
+        "stayed": list(stayed),
+    }
+    return Answer("done.html", "Done", content)

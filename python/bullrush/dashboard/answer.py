@@ -1,0 +1,93 @@
+"""What a page says, before it is HTML or JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+
+from bullrush.aio import Queue
+from bullrush.dashboard.masks import Masks
+from bullrush.dashboard.refusal import RefusalError
+from bullrush.dashboard.rights import Viewer
+from bullrush.dashboard.source import Source
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A page.
+
+    Attributes:
+        template: the name of its template.
+        title: what stands in the tab of the browser.
+        content: all that it says. The template shows it, and as JSON it is the page, so nothing is hidden in only one.
+        status: the status of HTTP.
+    """
+
+    template: str
+    title: str
+    content: dict[str, Any]
+    status: int = 200
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request of somebody who is known.
+
+    Attributes:
+        request: the request.
+        viewer: who it is.
+        source: where the queues are.
+        masks: what is hidden.
+        parts: what the address names: ``queue`` and ``id``.
+        form: the fields of a form.
+    """
+
+    request: Request
+    viewer: Viewer
+    source: Source
+    masks: Masks
+    parts: dict[str, str]
+    form: dict[str, str]
+
+    @property
+    def queue_name(self) -> str:
+        """The name of the queue in the address."""
+        return self.parts["queue"]
+
+    @property
+    def queue(self) -> Queue:
+        """The queue in the address."""
+        return self.source.queue(self.queue_name)
+
+    def query(self, name: str) -> str | None:
+        """Return a field of the query string, None if it is missing or empty."""
+        return self.request.query_params.get(name) or None
+
+    def position(self, name: str) -> int:
+        """Return a field of the query string that is a position, 0 by default."""
+        text = self.query(name) or "0"
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
+
+    def field(self, name: str) -> str:
+        """Return a field of the form.
+
+        Raises:
+            RefusalError: it is missing.
+        """
+        if not self.form.get(name):
+            raise RefusalError(400, f"The form has no field {name!r}.")
+        return self.form[name]
+
+
+async def demand_known(queue: Queue) -> None:
+    """Refuse a queue that does not exist.
+
+    Raises:
+        RefusalError: it has no settings, no jobs and no schedulers.
+    """
+    if await queue.get_meta() or any((await queue.get_job_counts(routes=True)).values()):
+        return
+    if not await queue.get_job_schedulers_count():
+        raise RefusalError.no_queue(queue.name)

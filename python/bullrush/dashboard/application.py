@@ -1,0 +1,163 @@
+"""The app: who asks, for which page, and what is answered when that is not possible."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from bullrush.dashboard.addresses import parts_of
+from bullrush.dashboard.answer import Asked
+from bullrush.dashboard.masks import Masks
+from bullrush.dashboard.origin import demand_same_origin
+from bullrush.dashboard.refusal import RefusalError, refusal_of
+from bullrush.dashboard.rendering import page, refusal, static
+from bullrush.dashboard.rights import Authenticate, Authorize, Viewer
+from bullrush.dashboard.routes import ROUTES, Route
+from bullrush.dashboard.source import Source
+from bullrush.errors import BullrushError
+from bullrush.extending import check_prefix
+from bullrush.url import address, resolve
+
+_TIMEOUT: Final = 5_000
+#: A form of ours has a few short fields; an id may have some thousand bytes.
+_LONGEST_FORM: Final = 100_000
+
+
+def app(
+    url: str | None = None,
+    *,
+    authenticate: Authenticate,
+    authorize: Authorize,
+    prefix: str = "bull",
+    read_only: bool = False,
+    mask: Iterable[str] = (),
+    origin: str | None = None,
+    timeout: int = _TIMEOUT,
+) -> Dashboard:
+    """Make the dashboard as an ASGI app, to be mounted in Starlette, FastAPI or Django below any path.
+
+    Args:
+        url: the URL of Redis; by default that of the environment.
+        authenticate: takes a request of Starlette, and returns the name of who makes it, None for nobody. It may be
+            async.
+        authorize: takes the name, an action (view, data, run, remove, pause, edit) and the name of a queue, and tells
+            whether that is allowed. It may be async.
+        prefix: the prefix of the queues' keys.
+        read_only: True lets nobody change anything.
+        mask: the names of fields whose values nobody sees, at any depth of data, results and progress.
+        origin: the scheme and host of the pages, such as ``https://ops.example.org``, if a proxy changes them.
+        timeout: ms that a round trip to Redis may take.
+
+    Returns:
+        The app. It connects at the first request.
+    """
+    source = Source(resolve(url), check_prefix(prefix), timeout)
+    return Dashboard(source, authenticate, authorize, Settings(read_only, Masks(mask), origin))
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the owner of a dashboard has decided.
+
+    Attributes:
+        read_only: nobody changes anything.
+        masks: what nobody sees.
+        origin: our own origin; None: that of each request.
+    """
+
+    read_only: bool
+    masks: Masks
+    origin: str | None
+
+
+class Dashboard:
+    """The ASGI app."""
+
+    def __init__(self, source: Source, authenticate: Authenticate, authorize: Authorize, settings: Settings) -> None:
+        self._source = source
+        self._authenticate = authenticate
+        self._authorize = authorize
+        self._settings = settings
+        self._place = address(source.url)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] == "lifespan":
+            await _live(receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1000})
+        else:
+            request = Request(scope, receive)
+            try:
+                response = await self._respond(request)
+            except ClientDisconnect:
+                return  # nobody waits for the answer
+            await response(scope, receive, send)
+
+    async def _respond(self, request: Request) -> Response:
+        parts = parts_of(request.scope)
+        if parts[:1] == ["static"] and (file := static("/".join(parts[1:]))) is not None:
+            return file
+        around: dict[str, Any] = {"viewer": None, "place": None}
+        try:
+            viewer = await self._viewer(request)
+            around = {"viewer": viewer.name, "place": self._place, "read_only": self._settings.read_only}
+            route, named = _route(request, parts)
+            asked = await self._asked(request, viewer, route, named)
+            if route.right != "each":
+                await viewer.demand(route.right, asked.queue_name)
+            return page(request, await route.handler(asked), **around)
+        except RefusalError as error:
+            refused = error
+        except BullrushError as error:
+            refused = refusal_of(error)
+        return refusal(request, refused.status, refused.sentence, **around)
+
+    async def _viewer(self, request: Request) -> Viewer:
+        found = self._authenticate(request)
+        name = await found if inspect.isawaitable(found) else found
+        if name is None:
+            raise RefusalError(401, "Nobody is logged in.")
+        return Viewer(name, self._authorize, self._source.prefix, read_only=self._settings.read_only)
+
+    async def _asked(self, request: Request, viewer: Viewer, route: Route, named: dict[str, str]) -> Asked:
+        form: dict[str, str] = {}
+        if route.method == "post":
+            demand_same_origin(request, self._settings.origin)
+            form = await _form(request)
+        return Asked(request, viewer, self._source, self._settings.masks, named, form)
+
+
+def _route(request: Request, parts: list[str]) -> tuple[Route, dict[str, str]]:
+    asked = request.method.lower()
+    method = "get" if asked == "head" else asked
+    found = [(route, named) for route in ROUTES if (named := route.match(parts or [""])) is not None]
+    for route, named in found:
+        if route.method == method:
+            return route, named
+    if found:
+        raise RefusalError(405, f"{request.method} is not for this address.")
+    raise RefusalError(404, "There is no such page.")
+
+
+async def _form(request: Request) -> dict[str, str]:
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > _LONGEST_FORM:
+            raise RefusalError(413, "The form is too long.")
+    return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
+
+
+async def _live(receive: Receive, send: Send) -> None:
+    """Take part in the start and the end of the server: there is nothing to do."""
+    while (message := await receive())["type"] != "lifespan.shutdown":
+        await send({"type": f"{message['type']}.complete"})
+    await send({"type": "lifespan.shutdown.complete"})

@@ -1,0 +1,139 @@
+"""Answers as HTML or JSON, and the headers that every response has."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timezone
+from hashlib import blake2s
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import Response
+
+from bullrush.dashboard.addresses import Addresses
+from bullrush.dashboard.answer import Answer
+from bullrush.extending import JSON
+from bullrush.inspection import span
+
+#: Nothing from elsewhere, and nothing inline: a name or an error with HTML in it does nothing.
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+_HEADERS: Final = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    # Without a referrer browsers send no origin, either, by which we know our own forms.
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+_STATIC: Final = {
+    file.name: file.read_bytes() for file in sorted((Path(__file__).parent / "static").iterdir()) if file.is_file()
+}
+_KINDS: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+#: It changes with the files, so that a browser may keep them.
+VERSION: Final = blake2s(b"".join(_STATIC.values()), digest_size=6).hexdigest()
+#: Longer values are cut in HTML; JSON has all of them.
+_LONGEST: Final = 20_000
+
+
+def page(request: Request, answer: Answer, **context: Any) -> Response:
+    """Return the response to a request.
+
+    Args:
+        request: the request; it says whether HTML or JSON is wanted.
+        answer: what the page says.
+        context: what stands around it.
+    """
+    if wants_json(request):
+        body = orjson.dumps(answer.content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+        return _with_headers(Response(body, answer.status, media_type="application/json"))
+    addresses = Addresses(request.scope.get("root_path", ""))
+    text = _TEMPLATES.get_template(answer.template).render(
+        answer.content,
+        title=answer.title,
+        to=addresses.of,
+        to_job=addresses.of_job,
+        version=VERSION,
+        as_json=str(request.url.include_query_params(format="json").query),
+        **context,
+    )
+    return _with_headers(Response(text, answer.status, media_type="text/html"))
+
+
+def refusal(request: Request, status: int, sentence: str, **context: Any) -> Response:
+    """Return a page that is one sentence."""
+    return page(request, Answer("refusal.html", str(status), {"error": sentence}, status), **context)
+
+
+def static(name: str) -> Response | None:
+    """Return a file of the pages: they hold nothing of anybody. None if there is no such file."""
+    if name not in _STATIC:
+        return None
+    response = _with_headers(Response(_STATIC[name], media_type=_KINDS[Path(name).suffix]))
+    response.headers["Cache-Control"] = "public, max-age=86400"
+    return response
+
+
+def wants_json(request: Request) -> bool:
+    """Tell whether the answer is for a program."""
+    if (asked := request.query_params.get("format")) is not None:
+        return asked == "json"
+    accepted = request.headers.get("accept", "")
+    return "application/json" in accepted and "text/html" not in accepted
+
+
+def _with_headers(response: Response) -> Response:
+    response.headers.update(_HEADERS)
+    return response
+
+
+def _number(value: int | None) -> str:
+    return "" if value is None else f"{value:,}"
+
+
+def _ago(moment: int | None) -> str:
+    if moment is None:
+        return ""
+    passed = int(time.time() * 1_000) - moment
+    return f"in {span(-passed)}" if passed < 0 else f"{span(passed)} ago"
+
+
+def _clock(moment: int | None) -> str:
+    """Return a time in full, for who holds the pointer over a relative one."""
+    if moment is None:
+        return ""
+    try:
+        return datetime.fromtimestamp(moment / 1_000, timezone.utc).isoformat(sep=" ", timespec="milliseconds")
+    except (OverflowError, OSError, ValueError):
+        return f"{moment} ms"  # written by hand, or by a broken clock
+
+
+def _json(value: JSON) -> str:
+    return _cut(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
+
+
+def _cut(text: str) -> str:
+    """Return a text that a browser can show."""
+    return (
+        text if len(text) <= _LONGEST else f"{text[:_LONGEST]}\n… ({len(text):,} characters; as JSON this page has all)"
+    )
+
+
+def _line(text: str, most: int = 160) -> str:
+    """Return the first line of a text, cut."""
+    line = (text.splitlines() or [""])[0]
+    return line if len(line) <= most else f"{line[:most]}…"
+
+
+_TEMPLATES: Final = Environment(
+    loader=PackageLoader("bullrush.dashboard"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_TEMPLATES.filters.update(number=_number, ago=_ago, clock=_clock, json=_json, cut=_cut, line=_line, span=span)

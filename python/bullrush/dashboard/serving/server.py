@@ -1,0 +1,46 @@
+"""The server of the command: one process, one socket."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+import uvicorn
+from starlette.types import ASGIApp
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens.
+
+    Args:
+        host: a name or an address of this machine.
+        port: the port; 0 is one that is free.
+
+    Raises:
+        OSError: the name is not known, or the port is taken.
+    """
+    family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    listening = socket.socket(family, kind, protocol)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(place)
+        listening.listen()
+    except OSError:
+        listening.close()
+        raise
+    return listening
+
+
+def serve(app: ASGIApp, listening: socket.socket, on_start: Callable[[], None]) -> None:
+    """Answer requests until a signal ends the process.
+
+    Args:
+        app: what answers.
+        listening: the socket.
+        on_start: called before the first request is answered.
+    """
+    config = uvicorn.Config(
+        app, lifespan="off", ws="none", log_level="warning", access_log=False, server_header=False, proxy_headers=False
+    )
+    on_start()
+    uvicorn.Server(config).run(sockets=[listening])

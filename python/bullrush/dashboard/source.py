@@ -1,0 +1,146 @@
+"""Where the queues are, and what is asked for seldom since it is dear."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, Generic, TypeVar
+
+from bullrush.aio import Queue
+from bullrush.doctor import Doctor, Report
+from bullrush.errors import BullrushError, RedisServerError
+from bullrush.extending import QueueScan, run_async
+
+T = TypeVar("T")
+
+#: More handles than this are made anew: somebody may ask for any number of queues that do not exist.
+_MOST_HANDLES: Final = 2_000
+#: Seconds between two looks at what is dear.
+LOOK_EVERY: Final = 60.0
+#: A value that is so many times as old is not shown while a new one is on its way.
+_TOO_OLD: Final = 2
+#: Keys per call of the search: it takes the server about half a millisecond.
+_KEYS: Final = 500
+
+
+@dataclass(frozen=True)
+class Names:
+    """The queues of the server.
+
+    Attributes:
+        queues: their names, in order.
+        refused: what Redis said if they cannot be listed.
+    """
+
+    queues: tuple[str, ...] = ()
+    refused: RedisServerError | None = None
+
+
+@dataclass(frozen=True)
+class _Found(Generic[T]):
+    """A value, and when it was asked for."""
+
+    at: float
+    value: T
+
+
+class Seldom(Generic[T]):
+    """A value that is asked for at most once in a while, however many pages show it.
+
+    An old value is shown while a new one is on its way, so no page waits but the first, and the first after a while in
+    which nobody has looked.
+    """
+
+    def __init__(self, ask: Callable[[], Awaitable[T]], every: float) -> None:
+        self._ask, self._every = ask, every
+        self._found: _Found[T] | None = None
+        self._lock = asyncio.Lock()
+        self._renewal: asyncio.Task[None] | None = None
+
+    async def value(self) -> T:
+        """Return the value."""
+        found = self._younger_than(_TOO_OLD * self._every)
+        if found is None:
+            async with self._lock:
+                found = self._younger_than(_TOO_OLD * self._every) or await self._renew()
+        elif self._younger_than(self._every) is None and (self._renewal is None or self._renewal.done()):
+            self._renewal = asyncio.create_task(self._renew_quietly())
+        return found.value
+
+    def _younger_than(self, seconds: float) -> _Found[T] | None:
+        return self._found if self._found is not None and time.monotonic() - self._found.at < seconds else None
+
+    async def _renew(self) -> _Found[T]:
+        self._found = _Found(time.monotonic(), await self._ask())
+        return self._found
+
+    async def _renew_quietly(self) -> None:
+        try:
+            await self._renew()
+        except BullrushError:
+            return  # the pages say that Redis is away; the next one asks again
+
+
+@dataclass
+class Source:
+    """The queues of one server and prefix.
+
+    The handles only look: they write no settings, and open queues of Bull, too.
+    """
+
+    url: str
+    prefix: str
+    timeout: int
+    names: Seldom[Names] = field(init=False)
+    report: Seldom[Report] = field(init=False)
+    _handles: dict[str, Queue] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self.names = Seldom(self._find, LOOK_EVERY)
+        self.report = Seldom(self._examine, LOOK_EVERY)
+
+    def queue(self, name: str) -> Queue:
+        """Return the handle of a queue, whether it exists or not.
+
+        Raises:
+            QueueNameError: no queue can have this name.
+        """
+        if name not in self._handles:
+            if len(self._handles) >= _MOST_HANDLES:
+                self._handles.clear()
+            self._handles[name] = Queue(
+                name,
+                url=self.url,
+                prefix=self.prefix,
+                timeout=self.timeout,
+                skip_metas_update=True,
+                allow_legacy=True,
+            )
+        return self._handles[name]
+
+    async def _find(self) -> Names:
+        scan = QueueScan(self.url, self.prefix, self.timeout, size=_KEYS)
+        found: list[str] = []
+        try:
+            while not scan.ended:
+                found += await run_async(scan.page())
+        except RedisServerError as error:
+            return Names(tuple(sorted(found)), error)
+        return Names(tuple(sorted(found)))
+
+    async def _examine(self) -> Report:
+        names = await self.names.value()
+        report = Report()
+        if not names.queues:
+            return report
+        # It blocks, so it has a thread of its own.
+        doctor = Doctor(self.url, self.prefix, timeout=self.timeout, roles=("reader",))
+        examine = partial(doctor.examine, names.queues if names.refused else (), report=report)
+        try:
+            return await asyncio.to_thread(examine)
+        except RedisServerError as error:
+            report.skipped.append(str(error))
+            return report

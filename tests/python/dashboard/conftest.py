@@ -1,0 +1,93 @@
+"""A dashboard over the test's own server, as a program mounts it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
+
+from bullrush import Queue, Worker
+from bullrush.dashboard import app
+
+#: What browsers send with a form of the page itself.
+OWN = {"Sec-Fetch-Site": "same-origin"}
+
+
+class Page:
+    """A client of a dashboard that is mounted at ``/ops``."""
+
+    def __init__(self, app: Any, root: str = "/ops") -> None:
+        self.root = root
+        self.loop = asyncio.new_event_loop()
+        self.client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://ops.test", timeout=30)
+
+    def send(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """Send a request, and return the response."""
+        return self.loop.run_until_complete(self.client.request(method, f"{self.root}{path}", **options))
+
+    def html(self, path: str, status: int = 200) -> str:
+        """Return a page for people."""
+        got = self.send("GET", path, headers={"Accept": "text/html"})
+        assert got.status_code == status, got.text
+        return got.text
+
+    def json(self, path: str, status: int = 200) -> Any:
+        """Return a page for programs."""
+        got = self.send("GET", path, headers={"Accept": "application/json"})
+        assert got.status_code == status, got.text
+        return got.json()
+
+    def post(self, path: str, status: int = 200, headers: dict[str, str] = OWN, **form: object) -> Any:
+        """Send a form, and return what is answered to a program."""
+        got = self.send("POST", path, data=form, headers={"Accept": "application/json", **headers})
+        assert got.status_code == status, got.text
+        return got.json()
+
+    def close(self) -> None:
+        self.loop.run_until_complete(self.client.aclose())
+        self.loop.close()
+
+
+@pytest.fixture
+def opened(redis_url: str) -> Iterator[Callable[..., Page]]:
+    """Return a function that opens a dashboard; by default somebody looks who may do everything."""
+    pages: list[Page] = []
+
+    def open_it(url: str = redis_url, **options: Any) -> Page:
+        given = {"authenticate": lambda request: "ada", "authorize": lambda name, action, queue: True, **options}
+        pages.append(Page(Starlette(routes=[Mount("/ops", app(url, **given))])))
+        return pages[-1]
+
+    yield open_it
+    for page in pages:
+        page.close()
+
+
+@pytest.fixture
+def page(opened: Callable[..., Page]) -> Page:
+    return opened()
+
+
+@pytest.fixture
+def worked(queue: Queue, redis_url: str) -> Queue:
+    """Return a queue with a completed job 1, failed jobs 2 and 3, a waiting job 4 and a delayed job 5."""
+
+    def charge(job: Any) -> Any:
+        if job.name == "broken":
+            raise ValueError(f"no user {job.id}")
+        job.log("sent the first mail")
+        return {"sent": True}
+
+    queue.add("welcome", {"user": "Ada"})
+    queue.add("broken", {"user": "Eve"})
+    queue.add("broken", {"user": "Mallory"})
+    with Worker(queue.name, charge, url=redis_url, name="mailer") as worker:
+        worker.run(until="empty")
+    queue.add("digest", {"user": "Bob"})
+    queue.add("later", {"user": "Bob"}, delay=3_600_000)
+    return queue
