@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pyo3::prelude::*;
+use pyo3::IntoPyObjectExt;
 use tokio::sync::watch;
 
 use super::endpoint::{endpoint, keys};
@@ -11,7 +12,7 @@ use super::errors::{inherited, to_py_err};
 use super::output::{Found, Output};
 use super::pending::Pending;
 use super::runtime::OwnedByProcess;
-use bullrush::recorder::{Event, Followed, Kind, Reader, Seen};
+use bullrush::recorder::{Batch, Event, Followed, Kind, Reader, Seen};
 
 #[pyclass(frozen, module = "bullrush._core")]
 pub struct CoreRecorder {
@@ -44,8 +45,8 @@ impl CoreRecorder {
         let mut closed = self.closed.subscribe();
         Ok(Pending::start(async move {
             tokio::select! {
-                _ = closed.wait_for(|closed| *closed) => Ok(Output::of(Batch(Vec::new()))),
-                seen = reader.next(Duration::from_millis(timeout_ms)) => Ok(Output::of(Batch(seen))),
+                _ = closed.wait_for(|closed| *closed) => Ok(Output::of(Read(Batch::default()))),
+                read = reader.next(Duration::from_millis(timeout_ms)) => Ok(Output::of(Read(read))),
             }
         }))
     }
@@ -89,11 +90,11 @@ pub fn kinds() -> [&'static str; Kind::ALL.len()] {
     Kind::ALL.map(Kind::name)
 }
 
-struct Batch(Vec<Seen>);
+struct Read(Batch);
 
-impl Found for Batch {
+impl Found for Read {
     fn to_python<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let seen: Vec<PySeenEvents> = self.0.iter().map(|seen| PySeenEvents::of(py, seen)).collect();
-        Ok(seen.into_pyobject(py)?.into_any())
+        let seen: Vec<PySeenEvents> = self.0.seen.iter().map(|seen| PySeenEvents::of(py, seen)).collect();
+        (seen, self.0.until).into_bound_py_any(py)
     }
 }

@@ -10,5 +10,5 @@ mod stream;
 
 pub use budget::{in_sample, Budget};
 pub use event::{Event, Kind, Minute};
-pub use reader::{Followed, Reader, Seen};
+pub use reader::{Batch, Followed, Reader, Seen};
 pub use stream::Gap;

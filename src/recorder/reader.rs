@@ -11,6 +11,7 @@ use tokio::sync::{Mutex, Notify};
 use super::budget::Budget;
 use super::event::{Event, Minute};
 use super::stream::{Found, Gap, Stream};
+use crate::clock::now_ms;
 use crate::connection::{Endpoint, Link, LinkOptions, Retry};
 use crate::error::{Error, Result};
 use crate::protocol::Keys;
@@ -44,6 +45,15 @@ pub struct Seen {
     pub share: u32,
     /// Why the queue cannot be read; told once as long as it lasts.
     pub error: Option<Error>,
+}
+
+/// What was read of all queues.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    pub seen: Vec<Seen>,
+    /// Everything that was written before this time, in ms, was seen, but for queues that cannot be read; `None` if that
+    /// is not known yet.
+    pub until: Option<i64>,
 }
 
 /// A queue to follow.
@@ -94,7 +104,7 @@ impl Reader {
     }
 
     /// Waits until something was read, and returns it; nothing after `limit`.
-    pub async fn next(&self, limit: Duration) -> Vec<Seen> {
+    pub async fn next(&self, limit: Duration) -> Batch {
         let mut servers = self.servers.lock().await;
         let (begun, mut seen, mut events) = (Instant::now(), Vec::new(), 0);
         loop {
@@ -104,7 +114,7 @@ impl Reader {
             let now = Instant::now();
             let passed = now - begun;
             if passed >= limit || events >= EVENTS || (!seen.is_empty() && passed >= TOGETHER) {
-                return seen;
+                return Batch { seen, until: servers.until() };
             }
             let end = begun + if seen.is_empty() { limit } else { TOGETHER };
             let due = servers.due().map_or(end, |due| due.min(end));
@@ -150,6 +160,11 @@ impl Servers {
         self.by_endpoint.values().flat_map(|server| &server.streams).map(|stream| stream.due).min()
     }
 
+    fn until(&self) -> Option<i64> {
+        let streams = self.by_endpoint.values().flat_map(|server| &server.streams);
+        streams.filter(|stream| !stream.is_refused()).map(|stream| stream.until).min().flatten()
+    }
+
     /// Reads the streams that are due, of all servers at once.
     async fn read(&mut self, now: Instant) -> Vec<Seen> {
         let replies = join_all(self.by_endpoint.values().map(|server| server.ask(now))).await;
@@ -165,6 +180,8 @@ impl Servers {
 struct Replies {
     asked: Vec<usize>,
     generation: Option<u64>,
+    /// When they were sent, in ms.
+    at: i64,
     replies: Result<Vec<Vec<Result<Value>>>>,
 }
 
@@ -173,8 +190,9 @@ impl Server {
     async fn ask(&self, now: Instant) -> Replies {
         let due = |(place, stream): (usize, &Stream)| (stream.due <= now).then_some(place);
         let asked: Vec<usize> = self.streams.iter().enumerate().filter_map(due).take(STREAMS).collect();
+        let at = now_ms();
         if asked.is_empty() {
-            return Replies { asked, generation: None, replies: Ok(Vec::new()) };
+            return Replies { asked, generation: None, at, replies: Ok(Vec::new()) };
         }
         let replies = async {
             self.link.ready().await?;
@@ -185,12 +203,12 @@ impl Server {
             Ok((generation, commands.iter().map(|sent| replies.by_ref().take(sent.len()).collect()).collect()))
         };
         match replies.await {
-            Ok((generation, replies)) => Replies { asked, generation, replies: Ok(replies) },
-            Err(error) => Replies { asked, generation: None, replies: Err(error) },
+            Ok((generation, replies)) => Replies { asked, generation, at, replies: Ok(replies) },
+            Err(error) => Replies { asked, generation: None, at, replies: Err(error) },
         }
     }
 
-    fn take(&mut self, Replies { asked, generation, replies }: Replies, budget: &mut Budget, seen: &mut Vec<Seen>) {
+    fn take(&mut self, Replies { asked, generation, at, replies }: Replies, budget: &mut Budget, seen: &mut Vec<Seen>) {
         let now = Instant::now();
         let replies = match replies {
             Ok(replies) => replies,
@@ -208,8 +226,14 @@ impl Server {
             let stream = &mut self.streams[place];
             match stream.take(replies, generation, budget, now) {
                 Ok(None) => {}
-                Ok(Some(found)) if found.page.entries == 0 && found.gap.is_none() => {}
-                Ok(Some(found)) => seen.push(seen_of(stream, found)),
+                Ok(Some(found)) => {
+                    if !found.is_full {
+                        stream.until = Some(at);
+                    }
+                    if found.page.entries > 0 || found.gap.is_some() {
+                        seen.push(seen_of(stream, found));
+                    }
+                }
                 Err(Error::WrongShape(_)) => {
                     stream.due = now + PAUSE;
                     // The connection counts as lost, and everything is read again from where it was.
@@ -232,7 +256,7 @@ impl Server {
     }
 }
 
-fn seen_of(stream: &Stream, Found { page, gap, since }: Found) -> Seen {
+fn seen_of(stream: &Stream, Found { page, gap, since, .. }: Found) -> Seen {
     Seen {
         queue: stream.keys.name().to_owned(),
         position: stream.position.clone(),

@@ -33,6 +33,8 @@ pub(super) struct Stream {
     pub keys: Keys,
     pub position: String,
     pub due: Instant,
+    /// Everything that was written before this time, in ms, was seen; `None` if nothing was read yet.
+    pub until: Option<i64>,
     /// Every how many-th job is kept.
     pub share: u32,
     shared: Instant,
@@ -47,6 +49,8 @@ pub(super) struct Stream {
 /// What one read of a stream found.
 pub(super) struct Found {
     pub page: Page,
+    /// Whether there may be more.
+    pub is_full: bool,
     pub gap: Option<Gap>,
     /// When the oldest entry that was kept came, at the first read from the beginning.
     pub since: Option<i64>,
@@ -58,6 +62,7 @@ impl Stream {
             keys,
             position: after.unwrap_or_else(|| BEGINNING.to_owned()),
             due: now,
+            until: None,
             share: 1,
             shared: now,
             page: FIRST_PAGE,
@@ -65,6 +70,11 @@ impl Stream {
             compared: None,
             refused: None,
         }
+    }
+
+    /// Whether the last read of it was refused.
+    pub fn is_refused(&self) -> bool {
+        self.refused.is_some()
     }
 
     /// The commands of a read: what came, what is the oldest entry behind that, and on a new connection the newest one.
@@ -142,21 +152,21 @@ impl Stream {
             self.position.clone_from(last);
         }
         self.compared = generation;
-        self.pace(&page, oldest, now);
+        let is_full = page.entries >= self.page;
+        self.pace(&page, is_full, oldest, now);
         self.sample(&page, gap.is_some(), budget, now);
-        Ok(Found { page, gap, since })
+        Ok(Found { page, is_full, gap, since })
     }
 
     /// Sets when the next read is due, and how much it takes.
-    fn pace(&mut self, page: &Page, oldest: Option<String>, now: Instant) {
-        let full = page.entries >= self.page;
+    fn pace(&mut self, page: &Page, is_full: bool, oldest: Option<String>, now: Instant) {
         if page.entries > 0 {
             let each = (page.bytes / page.entries).max(1);
             self.page = (PAGE_BYTES / each).clamp(1, PAGE);
         }
         let is_cut = self.oldest.is_some() && self.oldest != oldest;
         let wait = match &oldest {
-            _ if full => Duration::ZERO,
+            _ if is_full => Duration::ZERO,
             Some(oldest) if is_cut && page.entries > 0 => {
                 let keeps = ms(&self.position).saturating_sub(ms(oldest)).max(0).unsigned_abs();
                 Duration::from_millis(keeps / PART).clamp(OFTEN, EVERY)

@@ -20,8 +20,11 @@ class CoreRecorder:
         Each has the id of the last entry that is known, or None for the beginning of its stream. A queue that is
         followed already goes on from where it is.
         """
-    def next(self, timeout_ms: int) -> Pending[list[SeenEvents]]:
-        """Wait until something was read; [] after ``timeout_ms`` or `close`."""
+    def next(self, timeout_ms: int) -> Pending[tuple[list[SeenEvents], int | None]]:
+        """Wait until something was read; [] after ``timeout_ms`` or `close`.
+
+        The number is a time in ms: everything that was written before was seen, but for queues that cannot be read.
+        """
     def close(self) -> None: ...
 
 @final

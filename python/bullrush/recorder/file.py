@@ -41,6 +41,7 @@ CREATE TABLE minutes (
   queue INTEGER NOT NULL, minute INTEGER NOT NULL, kind TEXT NOT NULL, count INTEGER NOT NULL,
   PRIMARY KEY (queue, minute, kind)
 ) WITHOUT ROWID;
+CREATE TABLE source (prefix TEXT NOT NULL, until INTEGER NOT NULL);
 CREATE TABLE forgotten (keep INTEGER PRIMARY KEY, until INTEGER NOT NULL, rows INTEGER NOT NULL);
 """
 
@@ -52,10 +53,10 @@ class FileLock:
         """Take the lock.
 
         Raises:
-            InvalidOptionError: another process has it.
+            InvalidOptionError: another process has it, or it cannot be made.
         """
         # A lock of its own: SQLite loses its locks when a process closes another descriptor of the database.
-        self._descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE)
+        self._descriptor = _open(path.with_name(f"{path.name}.lock"))
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -73,10 +74,7 @@ def open_to_write(path: Path, most: int) -> sqlite3.Connection:
     Raises:
         InvalidOptionError: it is no history, or one of another version.
     """
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE)
-    except OSError as error:
-        raise InvalidOptionError(f"the history {path} cannot be written: {error.strerror}") from None
+    descriptor = _open(path)
     os.fchmod(descriptor, _PRIVATE)
     os.close(descriptor)
     # The recorder may be closed on another thread than the one that it ran on.
@@ -87,15 +85,23 @@ def open_to_write(path: Path, most: int) -> sqlite3.Connection:
             database.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = NORMAL")
-        database.execute(f"PRAGMA max_page_count = {_main(most) // _PAGE_BYTES}")
         database.execute(f"PRAGMA wal_autocheckpoint = {max(most // 16 // _PAGE_BYTES, 16)}")
         database.execute(f"PRAGMA journal_size_limit = {most // 16}")
         if version == 0:
             database.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {_VERSION}; COMMIT;")
+        Room(database, most).fit()
     except BaseException:
         database.close()
         raise
     return database
+
+
+def _open(path: Path) -> int:
+    """Return a descriptor of a file for its user alone, which is made if it does not exist."""
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE)
+    except OSError as error:
+        raise InvalidOptionError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
@@ -148,6 +154,14 @@ class Room:
         """Take the file and its bound in bytes."""
         self._database = database
         self._pages = _main(most) // _PAGE_BYTES
+
+    def fit(self) -> None:
+        """Make a file smaller that had a larger bound, and set its bound."""
+        self.make()
+        [pages] = self._database.execute("PRAGMA page_count").fetchone()
+        if pages > self._pages:
+            self._database.execute("VACUUM")
+        self._database.execute(f"PRAGMA max_page_count = {self._pages}")
 
     def make(self) -> None:
         """Let attempts leave until there is room."""

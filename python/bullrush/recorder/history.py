@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bullrush._core import in_sample
 from bullrush.recorder.attempts import OUTCOMES, Attempt, Outcome
-from bullrush.recorder.file import SUCCESS, open_to_read
+from bullrush.recorder.file import FAILURE, SUCCESS, open_to_read
 from bullrush.recorder.waterfall import Bar, waterfall
 from bullrush.values import checks
 
@@ -19,8 +20,11 @@ if TYPE_CHECKING:
 
 _MINUTE_MS: Final = 60_000
 _MOST_JOBS: Final = 100
+#: A recorder says more often than this until when it has seen everything.
+_SILENCE_MS: Final = 5_000
 #: A time that never comes.
 _FOREVER: Final = 1 << 62
+_KEEP: Final = {"completed": SUCCESS, "failed": FAILURE}
 #: The fields of `MinuteCounts`, by the kinds of events.
 _COUNTED: Final = {
     "added": "added",
@@ -89,12 +93,14 @@ class Remembered:
 
     Attributes:
         since: nothing before is known.
+        until: nothing behind is known; some seconds ago while a recorder runs.
         successes_since: jobs that were completed before may have left the file, since it was full.
         gaps: between which times events may be missing.
         share: one of how many jobs is kept now; counts are of all.
     """
 
     since: int
+    until: int
     successes_since: int
     gaps: list[tuple[int, int]]
     share: int
@@ -129,7 +135,8 @@ class History:
             return None
         number, since, share = found
         left = self._database.execute("SELECT until FROM forgotten WHERE keep = ?", [SUCCESS]).fetchone()
-        return Remembered(since, max(since, left[0] if left else since), self._gaps(number), share)
+        successes = max(since, left[0] if left else since)
+        return Remembered(since, self._until(), successes, self._gaps(number), share)
 
     def attempts(self, queue: str, job_id: str) -> list[Attempt]:
         """Return the attempts of a job that are remembered, in their order.
@@ -153,6 +160,8 @@ class History:
         """
         number = self._number(queue)
         gaps = sorted(self._gaps(number) + self._outside_the_sample(number, job_id))
+        if not self._is_live():
+            gaps.append((self._until(), _FOREVER))
         return waterfall(self.attempts(queue, job_id), gaps, processed_on)
 
     def find(
@@ -165,7 +174,9 @@ class History:
         reason: str | None = None,
         limit: int = _MOST_JOBS,
     ) -> list[RememberedJob]:
-        """Return the jobs that match all of these, those that were heard of last first. They may have been removed.
+        """Return the jobs that match all of these, those whose last attempt began last first.
+
+        They may have been removed meanwhile.
 
         Args:
             queue: the name of the queue.
@@ -180,21 +191,22 @@ class History:
         """
         if outcome is not None:
             checks.check_choice("outcome", outcome, OUTCOMES)
-        wanted: list[tuple[str, Any]] = [("a.queue = ?", self._number(queue))]
+        wanted: list[tuple[str, list[Any]]] = [("a.queue = ?", [self._number(queue)])]
         for column, value in (("a.job", job_id), ("a.name", name), ("a.outcome", outcome)):
             if value is not None:
-                wanted.append((f"{column} = ?", value))
+                wanted.append((f"{column} = ?", [value]))
+        if outcome in _KEEP:
+            wanted.append(("a.keep = ?", [_KEEP[outcome]]))  # which has an index
         if reason is not None:
-            wanted.append(("(a.fingerprint = ?1 OR instr(reasons.text, ?1) > 0)", reason))
-        where = " AND ".join(text.replace("?1", "?") for text, _ in wanted)
-        values = [value for text, value in wanted for _ in range(max(text.count("?1"), 1))]
+            same = "SELECT fingerprint FROM reasons WHERE fingerprint = ? OR instr(text, ?) > 0"
+            wanted.append((f"a.fingerprint IN ({same})", [reason, reason]))
         rows = self._database.execute(
             "SELECT a.job, a.name, a.number, coalesce(a.ended, a.claimed, a.ready, a.queued), a.outcome, "
             "a.fingerprint, reasons.text FROM attempts AS a LEFT JOIN reasons USING (fingerprint) "
-            f"WHERE {where} AND NOT EXISTS "
+            f"WHERE {' AND '.join(text for text, _ in wanted)} AND NOT EXISTS "
             "(SELECT 1 FROM attempts AS b WHERE b.queue = a.queue AND b.job = a.job AND b.id > a.id) "
-            "ORDER BY 4 DESC, a.id DESC LIMIT ?",
-            (*values, checks.at_least(1)("limit", limit)),
+            "ORDER BY a.id DESC LIMIT ?",
+            [*(value for _, values in wanted for value in values), checks.at_least(1)("limit", limit)],
         )
         return [RememberedJob(queue, *row) for row in rows]
 
@@ -216,10 +228,11 @@ class History:
             )
         }
         known, gaps = self.remembered(queue), self._gaps(number)
+        now, is_live = _now(), self._is_live()
         found = []
         for minute in range(first, last + 1):
             begin, end = minute * _MINUTE_MS, (minute + 1) * _MINUTE_MS
-            complete = known is not None and known.since <= begin
+            complete = known is not None and known.since <= begin and (end <= known.until or (end > now and is_live))
             complete = complete and not any(after < end and before > begin for after, before in gaps)
             kinds = {field: counts.get((minute, kind), 0) for field, kind in _COUNTED.items()}
             found.append(MinuteCounts(begin, **kinds, complete=complete))
@@ -229,6 +242,14 @@ class History:
         """Return the number of a queue in the file; 0 if it has none."""
         found = self._database.execute("SELECT id FROM queues WHERE name = ?", [queue]).fetchone()
         return int(found[0]) if found else 0
+
+    def _until(self) -> int:
+        [until] = self._database.execute("SELECT until FROM source").fetchone() or (0,)
+        return int(until)
+
+    def _is_live(self) -> bool:
+        """Return whether a recorder runs."""
+        return _now() - self._until() < _SILENCE_MS
 
     def _gaps(self, number: int) -> list[tuple[int, int]]:
         return self._database.execute(
@@ -260,3 +281,7 @@ class History:
     ) -> None:
         """Close it."""
         self.close()
+
+
+def _now() -> int:
+    return int(time.time() * 1_000)

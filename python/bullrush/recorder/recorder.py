@@ -84,10 +84,10 @@ class Recorder:
         self._lock = FileLock(self._path)
         try:
             self._database = open_to_write(self._path, most)
+            self._writer = Writer(self._database, prefix, masks)
         except BaseException:
             self._lock.release()
             raise
-        self._writer = Writer(self._database, masks)
         self._room = Room(self._database, most)
         self._rate = rate
         self._core: CoreRecorder | None = None
@@ -114,16 +114,16 @@ class Recorder:
             self._core = core
             self._followed.clear()
             looked = -_LOOK_EVERY
-            reading: Pending[list[SeenEvents]] | None = None
+            reading: Pending[tuple[list[SeenEvents], int | None]] | None = None
             try:
                 while not self._stopped.is_set():
                     if time.monotonic() - looked >= _LOOK_EVERY:
                         looked = time.monotonic()
                         self._look(core)
-                    batch = (reading or core.next(_WAIT_MS)).wait()
+                    batch, until = (reading or core.next(_WAIT_MS)).wait()
                     # The next batch is read while this one is written.
                     reading = core.next(_WAIT_MS)
-                    self._take(batch)
+                    self._take(batch, until)
             finally:
                 core.close()
 
@@ -140,14 +140,13 @@ class Recorder:
         self._followed.update(names)
         core.follow(self._writer.positions(sorted(self._followed)))
 
-    def _take(self, batch: Sequence[SeenEvents]) -> None:
+    def _take(self, batch: Sequence[SeenEvents], until: int | None) -> None:
         for seen in batch:
             if seen.error is not None:
                 about = f"the queue {seen.queue!r}" if seen.queue else "Redis"
                 _logger.warning("recorder: cannot read %s: %s", about, seen.error)
-        if any(seen.error is None for seen in batch):
-            self._writer.write(batch)
-            self._room.make()
+        self._writer.write(batch, until)
+        self._room.make()
 
     def stop(self) -> None:
         """End `run`, from another thread or a signal handler. It does not wait."""

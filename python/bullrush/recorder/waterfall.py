@@ -13,6 +13,10 @@ from bullrush.recorder.attempts import Attempt, Outcome
 #: was lost. ``gap`` is not known.
 Doing: TypeAlias = Literal["wait", "delay", "back-off", "children", "claimed", "run", "stall", "gap"]
 
+#: How much earlier than its claim a start may be, by the clock of the worker: of an attempt that goes on, and of one
+#: that has ended.
+_EARLY_MS: Final = 50
+_SKEW_MS: Final = 1_000
 _WAITS: Final[dict[str, Doing]] = {"wait": "wait", "children": "children"}
 
 
@@ -87,13 +91,13 @@ def _mark_end(bars: list[Bar], attempt: Attempt) -> None:
 
 
 def _started(attempts: Sequence[Attempt], processed_on: int) -> Attempt | None:
-    """Return the attempt that started at this time: it is behind the end of the one before."""
-    for place in range(len(attempts) - 1, -1, -1):
-        attempt, before = attempts[place], attempts[place - 1] if place else None
-        if attempt.claimed is None or (attempt.ended is not None and processed_on > attempt.ended):
+    """Return the attempt that started at this time, which is the last one unless that is only claimed."""
+    for attempt in reversed(attempts):
+        # The clocks of workers are not that of Redis. An attempt that has ended was surely started.
+        early = _EARLY_MS if attempt.ended is None else _SKEW_MS
+        if attempt.claimed is None or processed_on < attempt.claimed - early:
             continue
-        if before is None or before.ended is None or processed_on >= before.ended:
-            return attempt
+        return attempt if attempt.ended is None or processed_on <= attempt.ended + _SKEW_MS else None
     return None
 
 
@@ -116,8 +120,8 @@ def _moments(attempts: Sequence[Attempt], started: Attempt | None, processed_on:
                 yield _Moment(attempt.claimed, "wait", "claimed", attempt)
                 yield _Moment(start, "claimed", runs, attempt)
             else:
-                # A worker takes its time before the call that claims the job.
-                yield _Moment(max(start, attempt.ready or 0), "wait", runs, attempt)
+                # A worker takes its time before the call that claims the job, so it may be a little less.
+                yield _Moment(start, "wait", runs, attempt)
         if attempt.ended is not None:
             before = runs if attempt.claimed is not None or attempt.outcome != "removed" else None
             yield _Moment(attempt.ended, before, None, attempt)

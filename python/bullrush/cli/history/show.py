@@ -73,7 +73,7 @@ def _known(queue: str, known: Remembered) -> dict[str, object]:
 
 
 def _say_what_is_known(known: Remembered) -> None:
-    say(f"Remembers since {moment(known.since)}.")
+    say(f"Remembers since {moment(known.since)}, until {moment(known.until)}.")
     if known.successes_since > known.since:
         say(f"Completed jobs since {moment(known.successes_since)}: older ones have left the file.")
     if known.gaps:
