@@ -86,6 +86,7 @@ pub struct Event {
 pub type Minute = [u64; Kind::ALL.len()];
 
 /// Entries of a stream.
+#[derive(Default)]
 pub struct Page {
     pub events: Vec<Event>,
     /// By the minutes since 1970; also of jobs that are in no sample.

@@ -13,6 +13,10 @@ use crate::protocol::{reply, Keys};
 /// How often a stream is read. One that keeps only a short time is read oftener, so that nothing is cut off unread.
 const EVERY: Duration = Duration::from_millis(100);
 const OFTEN: Duration = Duration::from_millis(10);
+/// How often one is looked at in which nothing comes: the first second of a busy queue still fits into its stream.
+const IDLE: Duration = Duration::from_millis(250);
+/// A stream that keeps less than this is a short one.
+const SHORT: Duration = Duration::from_secs(1);
 /// Of the time that a stream keeps, so much passes between reads.
 const PART: u64 = 4;
 /// A stream that cannot be read is tried again after this time.
@@ -39,6 +43,10 @@ pub(super) struct Stream {
     pub share: u32,
     shared: Instant,
     page: usize,
+    /// Nothing came at the last read: then it is only asked whether something has come.
+    is_idle: bool,
+    /// It keeps a short time only.
+    is_short: bool,
     /// The oldest entry at the last read.
     oldest: Option<String>,
     /// The generation of the connection on which the position was last compared with the end of the stream.
@@ -47,6 +55,7 @@ pub(super) struct Stream {
 }
 
 /// What one read of a stream found.
+#[derive(Default)]
 pub(super) struct Found {
     pub page: Page,
     /// Whether there may be more.
@@ -66,6 +75,8 @@ impl Stream {
             share: 1,
             shared: now,
             page: FIRST_PAGE,
+            is_idle: false,
+            is_short: false,
             oldest: None,
             compared: None,
             refused: None,
@@ -78,10 +89,16 @@ impl Stream {
     }
 
     /// The commands of a read: what came, what is the oldest entry behind that, and on a new connection the newest one.
+    /// Only whether something came, if that is not likely.
     pub fn commands(&self, generation: Option<u64>) -> Vec<Cmd> {
         let key = self.keys.of("events");
         let (mut read, mut oldest) = (redis::cmd("XREAD"), redis::cmd("XRANGE"));
-        read.arg("COUNT").arg(self.page).arg("STREAMS").arg(&key).arg(&self.position);
+        let only_asks = self.only_asks(generation);
+        let page = if only_asks { 1 } else { self.page };
+        read.arg("COUNT").arg(page).arg("STREAMS").arg(&key).arg(&self.position);
+        if only_asks {
+            return vec![read];
+        }
         oldest.arg(&key).arg("-").arg("+").arg("COUNT").arg(1);
         let mut commands = vec![read, oldest];
         if self.is_compared(generation) {
@@ -91,6 +108,10 @@ impl Stream {
         newest.arg(&key).arg("+").arg("-").arg("COUNT").arg(1);
         commands.push(newest);
         commands
+    }
+
+    fn only_asks(&self, generation: Option<u64>) -> bool {
+        self.is_idle && self.is_compared(generation)
     }
 
     fn is_compared(&self, generation: Option<u64>) -> bool {
@@ -105,10 +126,10 @@ impl Stream {
         budget: &mut Budget,
         now: Instant,
     ) -> Result<Option<Found>> {
-        match self.found(replies, generation, budget, now) {
+        match self.heard(replies, generation, budget, now) {
             Ok(found) => {
                 self.refused = None;
-                Ok(Some(found))
+                Ok(found)
             }
             Err(error @ Error::WrongShape(_)) => Err(error), // of the connection, not of the stream
             Err(error) => {
@@ -119,6 +140,33 @@ impl Stream {
                 self.refused = Some(error.clone());
                 Err(error)
             }
+        }
+    }
+
+    /// What a read found; `None` if something has come and is read next.
+    fn heard(
+        &mut self,
+        replies: Vec<Result<Value>>,
+        generation: Option<u64>,
+        budget: &mut Budget,
+        now: Instant,
+    ) -> Result<Option<Found>> {
+        if !self.only_asks(generation) {
+            return self.found(replies, generation, budget, now).map(Some);
+        }
+        let reply = replies.into_iter().next().unwrap_or(Err(Error::Closed))?;
+        let came = !entry_values(reply)?.is_empty();
+        self.is_idle = !came;
+        self.due = now + if came { Duration::ZERO } else { self.rest() };
+        Ok((!came).then(Found::default))
+    }
+
+    /// How long a stream in which nothing comes is left alone.
+    fn rest(&self) -> Duration {
+        if self.is_short {
+            EVERY
+        } else {
+            IDLE
         }
     }
 
@@ -160,15 +208,16 @@ impl Stream {
 
     /// Sets when the next read is due, and how much it takes.
     fn pace(&mut self, page: &Page, is_full: bool, oldest: Option<String>, now: Instant) {
-        if page.entries > 0 {
-            let each = (page.bytes / page.entries).max(1);
-            self.page = (PAGE_BYTES / each).clamp(1, PAGE);
+        if let Some(each) = page.bytes.checked_div(page.entries) {
+            self.page = (PAGE_BYTES / each.max(1)).clamp(1, PAGE);
         }
         let is_cut = self.oldest.is_some() && self.oldest != oldest;
+        self.is_idle = page.entries == 0;
         let wait = match &oldest {
             _ if is_full => Duration::ZERO,
             Some(oldest) if is_cut && page.entries > 0 => {
                 let keeps = ms(&self.position).saturating_sub(ms(oldest)).max(0).unsigned_abs();
+                self.is_short = keeps < SHORT.as_millis() as u64;
                 Duration::from_millis(keeps / PART).clamp(OFTEN, EVERY)
             }
             _ => EVERY,
@@ -239,8 +288,17 @@ mod tests {
     fn events_may_be_missing_if_the_oldest_entry_is_newer_than_the_last_one_that_was_read() {
         let mut stream = at(Some("5-0"));
         assert_eq!(take(&mut stream, vec![read(&["9-0"]), entries(&["9-0"])], 1).gap, Some((5, 9)));
+    }
+
+    #[test]
+    fn an_idle_stream_is_only_asked_whether_something_has_come_and_then_read() {
+        let (mut stream, mut budget) = (at(Some("5-0")), Budget::new(1_000));
         assert_eq!(take(&mut stream, vec![read(&[]), Value::Nil], 1).gap, None);
-        assert_eq!(take(&mut stream, vec![read(&["12-0"]), entries(&["12-0"])], 1).gap, Some((9, 12)));
+        assert_eq!(stream.commands(Some(1)).len(), 1);
+        let now = Instant::now();
+        assert!(stream.take(vec![Ok(read(&["12-0"]))], Some(1), &mut budget, now).unwrap().is_none());
+        assert_eq!((stream.due, &stream.position[..], stream.commands(Some(1)).len()), (now, "5-0", 2));
+        assert_eq!(take(&mut stream, vec![read(&["12-0"]), entries(&["12-0"])], 1).gap, Some((5, 12)));
     }
 
     #[test]
