@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 #: Bytes that the file of a history has at most.
 MOST_BYTES: Final = 256 << 20
-#: So many events a second can be written on one core; the rest of them is left to other programs.
+#: More events than this are not written for long: the machine is left to other programs.
 EVENTS_PER_SECOND: Final = 20_000
 _CLIENT_NAME: Final = "bullrush:recorder"
 #: Seconds between two looks for new queues: a SCAN over the whole database.
