@@ -16,5 +16,6 @@ pub mod reads;
 pub mod writes;
 pub mod queue;
 pub mod events;
+pub mod recorder;
 pub mod timers;
 pub mod worker;

@@ -156,6 +156,7 @@ ROLES: Final = {
         sources=(
             "src/queue/read/*",
             "src/queue/routes/status.rs",
+            "src/recorder/*",
             "python/bullrush/doctor/*",
             *_OBSERVE,
         ),
@@ -182,6 +183,7 @@ _LISTS: Final = (
     "python/bullrush/cli/*",
     "python/bullrush/django/*",
     "python/bullrush/embedded/*",
+    "python/bullrush/recorder/*",
     "python/bullrush/rights.py",
     "python/bullrush/scripts.py",
     "src/bindings/queue/command.rs",

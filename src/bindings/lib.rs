@@ -16,6 +16,7 @@ mod pending;
 mod queue;
 mod reader;
 mod record;
+mod recorder;
 mod route;
 mod rows;
 mod runtime;
@@ -62,6 +63,8 @@ mod _core {
     #[pymodule_export]
     use super::record::PyJobRecord;
     #[pymodule_export]
+    use super::recorder::{CoreRecorder, PySeenEvents};
+    #[pymodule_export]
     use super::route::{PyProfile, PyTarget};
     #[pymodule_export]
     use super::rows::{json_as_rows, PyRows};
@@ -78,6 +81,7 @@ mod _core {
         module.add("QUEUE_OPTIONS", PyTuple::new(module.py(), names::<GivenOptions>())?)?;
         module.add("WORKER_OPTIONS", PyTuple::new(module.py(), names::<WorkerOptions>())?)?;
         module.add("WORKER_LOOPS", PyTuple::new(module.py(), WorkerLoop::ALL.map(WorkerLoop::name))?)?;
+        module.add("RECORDED_EVENTS", PyTuple::new(module.py(), super::recorder::kinds())?)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 
@@ -116,6 +120,11 @@ mod _core {
     #[pyfunction]
     fn route_base(queue: &str) -> Option<&str> {
         bullrush::protocol::route::split_name(queue).map(|(base, _)| base)
+    }
+
+    #[pyfunction]
+    fn in_sample(job_id: &str, share: u32) -> bool {
+        bullrush::recorder::in_sample(job_id, share)
     }
 
     /// The slot of a key on a cluster.

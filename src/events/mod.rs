@@ -13,6 +13,6 @@ pub use feed::Feed;
 pub use history::{ends, entries_between};
 pub use listening::Listening;
 pub use owned_feed::{OwnedFeed, SharedFeeds};
-pub use reader::{Entry, Reader};
+pub use reader::{entry_values, place, Entry, Reader, BEGINNING};
 pub use recent::JobEnd;
 pub use state::Message;

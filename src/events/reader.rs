@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::protocol::{reply, Keys};
 
 /// Before the first entry of any stream.
-const BEGINNING: &str = "0-0";
+pub const BEGINNING: &str = "0-0";
 /// Entries per read: enough for a busy queue, and small in memory.
 const BATCH: usize = 256;
 
@@ -28,7 +28,7 @@ impl Entry {
         self.fields.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str())
     }
 
-    pub(super) fn from_value(value: Value) -> Result<Self> {
+    pub(crate) fn from_value(value: Value) -> Result<Self> {
         let mut parts = reply::array(value)?.into_iter();
         let (id, fields) = (parts.next().unwrap_or(Value::Nil), parts.next().unwrap_or(Value::Nil));
         let mut texts = reply::texts(fields)?.into_iter();
@@ -93,16 +93,23 @@ impl Reader {
     }
 }
 
-/// Reads the entries of the one stream that was asked for: its name and its entries, as a pair (RESP2) or flat, as the
-/// map of RESP3.
 fn entries(reply: Value) -> Result<Vec<Entry>> {
+    entry_values(reply)?.into_iter().map(Entry::from_value).collect()
+}
+
+/// The entries of the one stream that XREAD was asked for: its name and its entries, as a pair (RESP2) or flat, as the
+/// map of RESP3.
+///
+/// # Errors
+/// [`crate::error::Error::WrongShape`]: a reply of another form.
+pub fn entry_values(reply: Value) -> Result<Vec<Value>> {
     let mut streams = reply::array(reply)?;
     let entries = match streams.pop() {
         None => return Ok(Vec::new()),
         Some(last) if streams.is_empty() => reply::exactly(2, last)?.pop().unwrap_or(Value::Nil),
         Some(last) => last,
     };
-    reply::array(entries)?.into_iter().map(Entry::from_value).collect()
+    reply::array(entries)
 }
 
 fn command(name: &str, key: &str) -> Cmd {
@@ -112,7 +119,8 @@ fn command(name: &str, key: &str) -> Cmd {
 }
 
 /// An entry's id as numbers, which sort in the order of the stream.
-fn place(id: &str) -> (u64, u64) {
+#[must_use]
+pub fn place(id: &str) -> (u64, u64) {
     let (ms, sequence) = id.split_once('-').unwrap_or((id, "0"));
     (ms.parse().unwrap_or(0), sequence.parse().unwrap_or(0))
 }

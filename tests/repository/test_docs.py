@@ -162,6 +162,7 @@ def test_every_class_of_the_reference_exists() -> None:
         "flow",
         "job",
         "queue",
+        "recorder",
         "scheduler",
         "spark",
         "telemetry",

@@ -24,6 +24,8 @@ from .notifications import CoreNotifications as CoreNotifications
 from .pending import Completions as Completions
 from .pending import Pending as Pending
 from .queue import CoreQueue as CoreQueue
+from .recorder import CoreRecorder as CoreRecorder
+from .recorder import SeenEvents as SeenEvents
 from .route import CoreProfile as CoreProfile
 from .route import CoreTarget as CoreTarget
 from .watch import ConnectionWatch as ConnectionWatch
@@ -40,6 +42,9 @@ QUEUE_OPTIONS: tuple[str, ...]
 WORKER_OPTIONS: tuple[str, ...]
 #: What a worker does again and again; parts of the names in `CoreWorker.stats`.
 WORKER_LOOPS: tuple[str, ...]
+
+#: The kinds of events that a history is written from.
+RECORDED_EVENTS: tuple[str, ...]
 
 #: All keys that a queue may have. `obliterate` empties those that have members in this order.
 QUEUE_KEYS: tuple[QueueKey, ...]
@@ -83,6 +88,9 @@ def exit_after_signals(descriptor: int, first_ms: int | None, second_ms: int, to
 
 def route_base(queue: str) -> str | None:
     """Return the base of a queue that is a route, by its name; None for other queues."""
+
+def in_sample(job_id: str, share: int) -> bool:
+    """Return whether a job is in the sample of one of ``share`` jobs."""
 
 def key_slot(key: str) -> int:
     """Return the slot of a key on a cluster."""

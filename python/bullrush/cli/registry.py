@@ -37,6 +37,8 @@ COMMANDS: Final = {
     "add": Command("jobs.add", "add a job"),
     "failures": Command("jobs.failures", "the failed jobs, grouped by what failed"),
     "why": Command("jobs.why", "why a job does not run, or what happened to it"),
+    "record": Command("history.record", "write what happens to jobs into a file, until Ctrl-C"),
+    "history": Command("history.show", "jobs that were recorded, also those that are gone, and their attempts"),
     "logs": Command("jobs.logs", "the log of a job"),
     "flow": Command("jobs.flow", "a job and its children as a tree"),
     "events": Command("queues.events", "follow the events of a queue"),

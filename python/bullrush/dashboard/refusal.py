@@ -19,7 +19,7 @@ class RefusalError(Exception):
 
     Attributes:
         status: the status of HTTP.
-        sentence: what the reader is told.
+        sentence: what the page says.
     """
 
     def __init__(self, status: int, sentence: str) -> None:

@@ -11,7 +11,7 @@ from pexpect import TIMEOUT
 from bullrush import FlowProducer, Queue, Worker
 from tests.waiting import wait_until
 
-#: What is typed and what must be seen, by the words of the command. QUEUE is the queue of the test.
+#: What is typed and what must be seen, by the words of the command. QUEUE is the queue of the test, FILE a file of it.
 SEEN = {
     "info QUEUE": ["delayed", "QUEUE"],
     "counts QUEUE": ["delayed", "failed"],
@@ -23,6 +23,8 @@ SEEN = {
     "jobs show QUEUE 2": ["failed because:", "no such user", "stack trace"],
     "why QUEUE 3": ["QUEUE 3 (waiting): It waits: no worker is connected."],
     "failures QUEUE": ["ValueError: no such user", "what failed"],
+    "record --file FILE --queue QUEUE --for 1s": ["until Ctrl-C or SIGTERM", "recorded since"],
+    "history QUEUE --file FILE": ["Remembers since", "welcome", "completed", "no such user"],
     "limits QUEUE": ["concurrency", "no limit"],
     "jobs update QUEUE 2 7": ["The data of job 2 was replaced."],
     "jobs retry QUEUE 2": ["1 job retried."],
@@ -44,11 +46,11 @@ SEEN = {
 }
 
 
-def test_every_command_works_in_a_terminal(shell: Callable, worked: Queue) -> None:
+def test_every_command_works_in_a_terminal(shell: Callable, worked: Queue, tmp_path: Path) -> None:
     """All in one terminal and one process, since a test of each would cost a start of Python."""
     worked.upsert_job_scheduler("nightly", {"pattern": "0 3 * * *"})
     for words, wanted in SEEN.items():
-        code, screen = shell(words.replace("QUEUE", worked.name))
+        code, screen = shell(words.replace("QUEUE", worked.name).replace("FILE", str(tmp_path / "history.db")))
         assert code == ("cancel" in words), (words, screen)
         assert [text for text in wanted if text.replace("QUEUE", worked.name) not in screen] == [], (words, screen)
 

@@ -7,7 +7,6 @@ from contextlib import nullcontext, suppress
 
 from bullrush.cli.migrate import printing
 from bullrush.cli.migrate.arguments import BRIDGING, EXAMPLES, MOVING, configure, given, mode_of, to_url
-from bullrush.cli.migrate.bridging import until_signal
 from bullrush.cli.migrate.refusals import in_options
 from bullrush.cli.migrate.so_far import SoFar
 from bullrush.cli.terminal.asking import confirm
@@ -15,6 +14,7 @@ from bullrush.cli.terminal.bar import Bar
 from bullrush.cli.terminal.ending import FAILED, USAGE, CommandError, code_of
 from bullrush.cli.terminal.options import checked_url, url_of
 from bullrush.cli.terminal.output import jobs_of, say
+from bullrush.cli.terminal.signals import until_signal
 from bullrush.errors import LegacyQueueError
 from bullrush.extending import run_blocking
 from bullrush.legacy import LegacyQueue, place, read_signpost, wrong_type

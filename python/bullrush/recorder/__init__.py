@@ -1,0 +1,16 @@
+"""Remembers what happened to jobs, also to those that are gone: written from the event streams into a file."""
+
+from bullrush.recorder.attempts import Attempt
+from bullrush.recorder.history import History, MinuteCounts, Remembered, RememberedJob
+from bullrush.recorder.recorder import Recorder
+from bullrush.recorder.waterfall import Bar
+
+__all__ = [
+    "Attempt",
+    "Bar",
+    "History",
+    "MinuteCounts",
+    "Recorder",
+    "Remembered",
+    "RememberedJob",
+]
