@@ -2,6 +2,7 @@
 
 from bullrush.inspection.due import DueWork, due_work
 from bullrush.inspection.failures import NEWEST, FailureGroup, failure_of
+from bullrush.inspection.fingerprint import fingerprint
 from bullrush.inspection.trace import readable_trace
 from bullrush.inspection.why import Why, span
 from bullrush.inspection.workers import count_workers
@@ -14,6 +15,7 @@ __all__ = [
     "count_workers",
     "due_work",
     "failure_of",
+    "fingerprint",
     "readable_trace",
     "span",
 ]

@@ -242,7 +242,7 @@ def test_a_stream_of_a_wrong_type_is_said_once_and_others_are_recorded(
     assert caplog.text.count("WRONGTYPE") == 1
 
 
-def test_recording_goes_on_after_a_restart_of_redis(file: Path, tmp_path: Path, queue_name: str) -> None:
+def test_recording_goes_on_on_a_new_connection(file: Path, tmp_path: Path, queue_name: str) -> None:
     from bullrush.embedded import EmbeddedRedis
 
     with EmbeddedRedis(port=0, password="") as server:
