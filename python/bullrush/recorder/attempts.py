@@ -72,7 +72,7 @@ class Attempts:
         """Take the attempts that are known already: the last two are enough."""
         self._queue = queue
         self._job_id = job_id
-        self.known = list(known)
+        self.known: list[Attempt] = list(known)
         self.end: Literal["completed", "failed"] | None = None
 
     def take(self, event: JobEvent, fingerprint: str | None) -> None:
