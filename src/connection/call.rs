@@ -14,7 +14,7 @@ use super::fault::Fault;
 use super::link::Link;
 use super::pace::Pace;
 use super::size;
-use super::wire::{NoReply, Overtaken, Wire};
+use super::wire::{NoReply, Wire};
 use super::{LinkState, Proven, Retry, ServerInfo};
 use crate::error::{Error, Result};
 
@@ -31,8 +31,8 @@ pub(super) struct Tries<'a> {
     deadline: Option<Instant>,
     /// The next try needs a connection of a later generation than this.
     failed_generation: u64,
-    /// The connection of the last try, if that may have been executed, or is on its way to the server yet.
-    left: Option<Arc<Wire>>,
+    /// The generation of the connection of the last try, if that may have been executed, or is on its way yet.
+    sent_on: Option<u64>,
     sent: &'a MaybeSent,
     busy: Pace,
 }
@@ -178,7 +178,7 @@ impl Link {
 
     fn tries<'a>(&self, retry: Retry, sent: &'a MaybeSent) -> Tries<'a> {
         let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
-        Tries { retry, deadline, failed_generation: 0, left: None, sent, busy: Pace::new(BUSY_CAP) }
+        Tries { retry, deadline, failed_generation: 0, sent_on: None, sent, busy: Pace::new(BUSY_CAP) }
     }
 
     pub(super) async fn in_time<T>(
@@ -192,22 +192,34 @@ impl Link {
         }
     }
 
-    /// A connection that is newer than those that failed, and that takes writes unless this is a read. If an earlier
-    /// try is on its way yet, it can take effect no more, where the server allows to see to that.
+    /// A connection that is newer than those that failed, and that takes writes unless this is a read. What was sent
+    /// before on others, by calls that have ended, takes effect no more, where the server allows to see to that.
     async fn wire(&self, tries: &mut Tries<'_>) -> Result<Arc<Wire>> {
-        loop {
+        let wire = loop {
             let wire = self.newer_wire(tries).await?;
-            let Some(left) = tries.left.take() else { return Ok(wire) };
-            match self.in_time(tries, wire.overtake(&left)).await {
-                Ok(Overtaken::Yes) => return Ok(wire),
-                Ok(Overtaken::No(why)) if tries.retry == Retry::InOrder => return Err(self.may_come_late(&why)),
-                Ok(Overtaken::No(_)) => return Ok(wire),
-                Ok(Overtaken::NotNow(fault)) => self.after_fault(fault, &wire, tries).await?,
-                Err(NoReply::Late) => return Err(self.too_late(tries.retry)),
-                Err(_) => tries.failed_generation = wire.generation,
+            let ended = async { Ok(self.end_older(&wire).await) };
+            match self.in_time(tries, ended).await {
+                Ok(Ok(())) => break wire,
+                Ok(Err(fault)) => self.after_fault(fault, &wire, tries).await?,
+                Err(_) => return Err(self.too_late(tries.retry)),
             }
-            tries.left = Some(left);
+        };
+        let may_come_late =
+            tries.retry == Retry::InOrder && tries.sent_on.is_some_and(|sent_on| sent_on < wire.generation);
+        let left_open = if may_come_late { wire.left_open.lock().clone() } else { None };
+        left_open.map_or(Ok(wire), |why| Err(self.may_come_late(&why)))
+    }
+
+    /// Ends what [`SharedLink::owing`] has, from this connection.
+    async fn end_older(&self, wire: &Wire) -> std::result::Result<(), Fault> {
+        if self.shared.owing().is_empty() {
+            return Ok(());
         }
+        let _alone = self.shared.ending_older.lock().await;
+        for older in self.shared.owing() {
+            wire.end_older(&older).await?;
+        }
+        Ok(())
     }
 
     async fn newer_wire(&self, tries: &Tries<'_>) -> Result<Arc<Wire>> {
@@ -350,7 +362,7 @@ impl Link {
             }
             (_, retry) if retry != Retry::Never || RESENDS_BLINDLY => {
                 tries.may_be_executed();
-                tries.left = (retry != Retry::Look).then(|| wire.clone());
+                tries.sent_on = Some(wire.generation);
                 // A server that accepts connections and never answers is asked again only until the deadline.
                 match tries.deadline {
                     Some(deadline) if deadline <= Instant::now() => Err(self.too_late(tries.retry)),

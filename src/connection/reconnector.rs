@@ -53,6 +53,7 @@ impl Reconnector {
             if ended == Ending::Silent {
                 self.leave(&wire);
             }
+            self.shared.note_left(wire.clone());
             // Reading works on a replica, too, and must not make the link ask it again and again.
             if !matches!(ended, Ending::Refused(_)) && wire.proven.load(Ordering::Relaxed) {
                 self.pace.reset();

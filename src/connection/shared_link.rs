@@ -14,6 +14,8 @@ use super::{Endpoint, LinkOptions, LinkState, ServerInfo};
 use crate::error::{Error, Result};
 use crate::mutex::Mutex;
 
+/// So many older connections are remembered.
+const MOST_OLDER: usize = 16;
 /// How long calls in flight may take when the link leaves a server that refuses writes.
 const TIME_FOR_REPLIES: Duration = Duration::from_secs(2);
 
@@ -27,6 +29,10 @@ pub(super) struct SharedLink {
     /// Why the server refuses the connection, as long as it does.
     pub refusal: Mutex<Option<Error>>,
     pub server: Mutex<Option<ServerInfo>>,
+    /// Connections that were left and that the server may not have ended, the newest first.
+    older: Mutex<Vec<Arc<Wire>>>,
+    /// Held by the one of many calls that ends them.
+    pub ending_older: tokio::sync::Mutex<()>,
     /// Why the link has left its server, until the keeper has read it.
     left: Mutex<Option<Ending>>,
     /// How many commands were sent to another node, to which the slot migrates.
@@ -50,6 +56,8 @@ impl SharedLink {
             state,
             refusal: Mutex::new(None),
             server: Mutex::new(None),
+            older: Mutex::default(),
+            ending_older: tokio::sync::Mutex::default(),
             left: Mutex::new(None),
             redirected: AtomicU64::new(0),
             first_call: Notify::new(),
@@ -106,6 +114,20 @@ impl SharedLink {
             });
             self.wake_keeper.notify_one();
         }
+    }
+
+    /// Notes a connection that has ended, or was left.
+    pub fn note_left(&self, wire: Arc<Wire>) {
+        let mut older = self.older.lock();
+        older.insert(0, wire);
+        older.truncate(MOST_OLDER);
+    }
+
+    /// Older connections with calls that have ended without a reply and may take effect yet.
+    pub fn owing(&self) -> Vec<Arc<Wire>> {
+        let mut older = self.older.lock();
+        older.retain(|wire| !wire.is_settled());
+        older.iter().filter(|wire| wire.owes()).cloned().collect()
     }
 
     /// Why the last connection has ended.

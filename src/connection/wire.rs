@@ -49,16 +49,6 @@ impl NoReply {
     }
 }
 
-/// Whether calls of an older connection can take effect no more.
-#[derive(Debug)]
-pub(super) enum Overtaken {
-    Yes,
-    /// The server does not say so, for this reason.
-    No(String),
-    /// The server executes nothing now.
-    NotNow(Fault),
-}
-
 /// What has come while a reply is due. It stays the same while the server is silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
@@ -71,8 +61,10 @@ pub(super) struct Wire {
     pub server: ServerInfo,
     /// By which the server knows the connection, if this user may ask for it.
     pub(super) client_id: Option<i64>,
-    /// The generation of the connection that was last overtaken, and why it could not be ended.
-    pub(super) overtaken: tokio::sync::Mutex<Option<(u64, Option<String>)>>,
+    /// Why an older connection, on which replies are due, could not be ended at the server.
+    pub(super) left_open: Mutex<Option<String>>,
+    /// The server was asked to end it: what it has not got yet takes effect no more, unless it has refused that.
+    pub(super) ended: AtomicBool,
     /// It is known that this server only reads.
     pub refuses: bool,
     /// A command got a reply: this is a Redis server, not only an open port.
@@ -209,34 +201,50 @@ impl Wire {
         self.kill();
     }
 
-    /// Ends an older connection at the server, unless it was to another server: what it was sent and has not executed
-    /// is dropped there, whatever the network still delivers.
-    pub async fn overtake(&self, older: &Wire) -> Result<Overtaken, NoReply> {
+    /// Whether the server has executed all that was sent here, or was asked to end the connection.
+    pub fn is_settled(&self) -> bool {
+        self.ended.load(Ordering::Acquire) || self.meter.replies() >= self.meter.calls()
+    }
+
+    /// Whether calls that have ended without a reply may take effect yet. Calls that still wait for theirs may get it.
+    pub fn owes(&self) -> bool {
+        let replies = self.meter.replies();
+        let has_ended = || self.is_dead() || self.given_up.lock().iter().any(|due| due.end > replies);
+        !self.is_settled() && has_ended()
+    }
+
+    /// Ends an older connection at the server, unless that was another server: what it was sent and has not arrived there
+    /// is dropped, whatever the network still delivers. Otherwise a request could take effect after later ones.
+    ///
+    /// # Errors
+    /// The server executes nothing now, or this connection has ended.
+    pub async fn end_older(&self, older: &Wire) -> Result<(), Fault> {
         let run_id = &self.server.run_id;
-        if older.generation == self.generation || !run_id.is_empty() && *run_id != older.server.run_id {
-            return Ok(Overtaken::Yes);
+        if older.generation == self.generation {
+            return Ok(()); // what comes later comes behind it
         }
-        // The ids of another server are those of other clients.
-        let Some(id) = older.client_id.filter(|_| !run_id.is_empty()) else {
-            return Ok(Overtaken::No("the user may not use CLIENT ID and INFO".to_owned()));
-        };
-        // One of many calls that were on the older connection asks for all of them.
-        let mut overtaken = self.overtaken.lock().await;
-        let refusal = match &*overtaken {
-            Some((generation, refusal)) if *generation == older.generation => refusal.clone(),
-            _ => {
-                let mut end = redis::cmd("CLIENT");
-                end.arg("KILL").arg("ID").arg(id);
-                let refusal = match inspect(self.send(&end, Proven::Behind).await?) {
-                    Ok(_) => None,
-                    Err(Fault::ForCaller(error)) => Some(error.to_string()),
-                    Err(fault) => return Ok(Overtaken::NotNow(fault)),
-                };
-                *overtaken = Some((older.generation, refusal.clone()));
-                refusal
+        if run_id.is_empty() || *run_id == older.server.run_id {
+            // The ids of another server would be those of other clients.
+            let id = older.client_id.filter(|_| !run_id.is_empty());
+            let refusal = match id {
+                None => Some("the user may not use CLIENT ID and INFO".to_owned()),
+                Some(id) => {
+                    let mut end = redis::cmd("CLIENT");
+                    end.arg("KILL").arg("ID").arg(id);
+                    let Ok(reply) = self.send(&end, Proven::Behind).await else { return Ok(()) }; // the next one does it
+                    match inspect(reply) {
+                        Ok(_) => None,
+                        Err(Fault::ForCaller(error)) => Some(error.to_string()),
+                        Err(fault) => return Err(fault),
+                    }
+                }
+            };
+            if refusal.is_some() {
+                *self.left_open.lock() = refusal;
             }
-        };
-        Ok(refusal.map_or(Overtaken::Yes, Overtaken::No))
+        }
+        older.ended.store(true, Ordering::Release);
+        Ok(())
     }
 
     /// Whether the server executes scripts now. It executes none while it is busy, or paused, be it for writes only.

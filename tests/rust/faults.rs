@@ -221,6 +221,32 @@ async fn a_late_request(user: &str, retry: Retry) -> (Result<Value>, String) {
 }
 
 #[tokio::test]
+async fn a_request_whose_call_has_ended_without_a_reply_undoes_nothing_that_came_after_it() {
+    for retry in [Retry::Never, Retry::InOrder] {
+        let server = Server::start();
+        let observer = server.link();
+        let proxy = Proxy::to(server.port()).await;
+        let options = LinkOptions { silence: Duration::from_millis(200), ..timeout(30_000) };
+        let link = through(&proxy, options);
+        run(&link, "SET state before").await;
+        let mut states = link.watch();
+        proxy.hold_requests(true);
+        let mut set = redis::cmd("SET");
+        set.arg("state").arg("first");
+        let late = link.with_call_timeout(Some(Duration::from_millis(50))).call(set, retry).await;
+        assert!(matches!(late, Err(Error::OutcomeUnknown(_))), "{late:?}");
+        states.wait_for(|state| matches!(state, LinkState::Connected { generation: 2.., .. })).await.unwrap();
+        run(&link, "SET state second").await;
+        proxy.hold_requests(false);
+        until("the server has closed the old connection", || async {
+            text(&observer, "CLIENT LIST").await.lines().count() == 2
+        })
+        .await;
+        assert_eq!(text(&observer, "GET state").await, "second", "{retry:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_request_that_the_network_delivers_late_undoes_nothing_that_came_after_its_call() {
     let (reply, state) = a_late_request("may", Retry::InOrder).await;
     assert_eq!((reply, state.as_str()), (Ok(Value::Okay), "second"));
