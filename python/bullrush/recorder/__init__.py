@@ -2,10 +2,11 @@
 
 from bullrush.recorder.attempts import Attempt
 from bullrush.recorder.history import History, MinuteCounts, Remembered, RememberedJob
-from bullrush.recorder.recorder import Recorder
+from bullrush.recorder.recorder import MOST_BYTES, Recorder
 from bullrush.recorder.waterfall import Bar
 
 __all__ = [
+    "MOST_BYTES",
     "Attempt",
     "Bar",
     "History",

@@ -12,8 +12,7 @@ from bullrush.cli.terminal.ending import CommandError
 from bullrush.cli.terminal.options import add_connection, checked_url, duration
 from bullrush.cli.terminal.output import moment, say, write_json, write_table
 from bullrush.cli.terminal.signals import until_signal
-from bullrush.recorder import History, Recorder
-from bullrush.recorder.recorder import MOST_BYTES
+from bullrush.recorder import MOST_BYTES, History, Recorder
 from bullrush.url import address
 
 EXAMPLES = """\
