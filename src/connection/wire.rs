@@ -217,7 +217,7 @@ impl Wire {
     /// is dropped, whatever the network still delivers. Otherwise a request could take effect after later ones.
     ///
     /// # Errors
-    /// The server executes nothing now, or this connection has ended.
+    /// The server executes nothing now.
     pub async fn end_older(&self, older: &Wire) -> Result<(), Fault> {
         let run_id = &self.server.run_id;
         if older.generation == self.generation {
