@@ -15,7 +15,7 @@ from bullrush.cli import COMMANDS
 from bullrush.cli.registry import build_parser
 from tests.waiting import wait_until
 
-from .test_terminal import SEEN
+from .test_terminal import FOLLOWED, SEEN
 
 #: What is asked, by the words of a command; QUEUE is the queue of the test.
 ASKED = {
@@ -47,7 +47,7 @@ def commands_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentP
 
 
 def test_every_command_and_verb_is_run_in_a_terminal() -> None:
-    run = [*SEEN, *ASKED, "worker shop:handle"]
+    run = [*SEEN, *ASKED, *FOLLOWED]
     forgotten = [
         verb for verb, _ in verbs() if not any(words.split()[: verb.count(" ") + 1] == verb.split() for words in run)
     ]

@@ -45,6 +45,9 @@ SEEN = {
     "completion zsh": ["#compdef bullrush"],
 }
 
+#: Those that run until a signal ends them; each has a test of its own.
+FOLLOWED = ["worker shop:handle", "dashboard"]
+
 
 def test_every_command_works_in_a_terminal(shell: Callable, worked: Queue, tmp_path: Path) -> None:
     """All in one terminal and one process, since a test of each would cost a start of Python."""
@@ -89,6 +92,14 @@ def test_a_worker_runs_in_a_terminal_until_ctrl_c(
     working.sendintr()
     code, screen = working.ended()
     assert code == 0 and "1 completed, 0 failed" in screen
+
+
+def test_the_dashboard_runs_in_a_terminal_until_ctrl_c(terminal: Callable) -> None:
+    serving = terminal("dashboard")
+    serving.sees("http://127.0.0.1:")
+    serving.sees("Ctrl-C ends the dashboard.")
+    serving.sendintr()
+    assert serving.ended()[0] == 130
 
 
 def test_ctrl_c_at_a_question_changes_nothing(terminal: Callable, worked: Queue) -> None:
