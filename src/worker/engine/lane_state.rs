@@ -7,6 +7,7 @@ use tokio::task::AbortHandle;
 
 use super::scan_rest::ScanRest;
 use crate::error::Error;
+use crate::error_once::ErrorOnce;
 use crate::worker::fetch::{FetchHint, Room, SentFetch, Share};
 use crate::worker::finish::Finisher;
 use crate::worker::lanes::Lane;
@@ -18,6 +19,35 @@ const PASSING_REFUSAL: Duration = Duration::from_secs(2);
 const LONGEST_REFUSAL: Duration = Duration::from_secs(60);
 /// How long a wait for other queues may last while this one is full.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// Whether Redis refuses the marker of a queue, although its other keys may be used.
+#[derive(Default)]
+pub struct MarkerRefusal {
+    /// If it does: when it is asked again.
+    asked_at: Option<Instant>,
+    last: ErrorOnce,
+}
+
+impl MarkerRefusal {
+    pub fn is_refused(&self) -> bool {
+        self.asked_at.is_some()
+    }
+
+    pub fn is_due(&self) -> bool {
+        self.asked_at.is_some_and(|at| at <= Instant::now())
+    }
+
+    /// True if the error is to be reported.
+    pub fn refuse(&mut self, error: &Error) -> bool {
+        self.asked_at = Some(Instant::now() + PASSING_REFUSAL);
+        self.last.begins(error)
+    }
+
+    pub fn accept(&mut self) {
+        self.asked_at = None;
+        self.last.ends();
+    }
+}
 
 pub struct LaneState {
     pub lane: Arc<Lane>,
@@ -33,6 +63,7 @@ pub struct LaneState {
     pub coming: usize,
     /// Of a queue that is scanned.
     pub rest: ScanRest,
+    pub marker: MarkerRefusal,
     /// It was checked that the queue can be used.
     pub checked: bool,
     /// The tasks beside the engine's loop, while they run.
@@ -54,6 +85,7 @@ impl LaneState {
             leaving: 0,
             coming: 0,
             rest: ScanRest::default(),
+            marker: MarkerRefusal::default(),
             checked: false,
             timers: None,
             refused_until: None,
@@ -80,13 +112,19 @@ impl LaneState {
         self.is_open() && !self.share.is_offering(Instant::now())
     }
 
+    /// Whether the worker may wait here for further jobs.
+    pub fn may_wait(&self) -> bool {
+        self.may_grow() && !self.marker.is_refused()
+    }
+
     /// When further jobs may be taken here, if not now. If only the end of a job decides that: when to look again.
     pub fn opens_at(&self, now: Instant) -> Option<Instant> {
         if !self.lane.is_served() {
             return None;
         }
         let limited = self.lane.limited_for().map(|left| now + left);
-        let known = [limited, self.refused_until(), self.rest.until(), self.share.offer_ends(now)];
+        let known =
+            [limited, self.refused_until(), self.rest.until(), self.share.offer_ends(now), self.marker.asked_at];
         let known = known.into_iter().flatten().max();
         known.or_else(|| (!self.may_grow()).then(|| now + LOOK_AGAIN))
     }

@@ -94,7 +94,33 @@ impl Engine {
                 self.look_in_turn();
             }
             // A marker may have got lost, or the keys of a lane are refused: a fetch tells which.
-            Err(_) => self.look_again(),
+            Err(error) => {
+                self.waiting.refused = error.is_about_keys() && self.has_several_lanes();
+                self.look_again();
+            }
+        }
+    }
+
+    /// Find the markers that Redis refuses: it refuses each wait in which one of them is, for all queues. They are left
+    /// out of the waits, and asked for again from time to time.
+    pub(super) async fn check_refused_markers(&mut self) {
+        let all = std::mem::take(&mut self.waiting.refused);
+        let asked = self.lanes.states.iter().filter(|state| all && state.is_open() || state.marker.is_due());
+        let asked: Vec<_> = asked.map(|state| state.lane.clone()).collect();
+        if asked.is_empty() {
+            return;
+        }
+        let Ok(refusals) = self.fetching.fetcher.refused_markers(&asked).await else { return };
+        for (lane, refusal) in asked.iter().zip(refusals) {
+            let state = &mut self.lanes.states[lane.position];
+            match refusal {
+                Some(error) if state.marker.refuse(&error) => self.state.error(format!(
+                    "the marker of queue {} is refused, so its jobs are found late: {error}",
+                    lane.queue()
+                )),
+                Some(_) => {}
+                None => state.marker.accept(),
+            }
         }
     }
 
@@ -157,7 +183,7 @@ impl Engine {
         let (count, now) = (self.lanes.states.len(), Instant::now());
         let rests = |state: &LaneState| count == 1 && state.in_hand > 0 && state.share.rests_until(now).is_some();
         let open =
-            |position: usize| Some(&self.lanes.states[position]).filter(|state| state.may_grow() && !rests(state));
+            |position: usize| Some(&self.lanes.states[position]).filter(|state| state.may_wait() && !rests(state));
         let positions = self.waiting.order.positions(count);
         let mut lanes: Vec<_> = positions.filter_map(open).map(|state| state.lane.clone()).collect();
         let most = if self.state.options.has_lanes() { LONGEST_WAIT } else { Duration::MAX };

@@ -169,6 +169,7 @@ impl Engine {
             self.renew_wait();
             let room = self.room(0).count;
             self.check_markers(room > 0).await;
+            self.check_refused_markers().await;
             self.heed_pause().await;
             self.return_markers().await;
             self.poll_markers().await;

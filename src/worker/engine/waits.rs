@@ -23,6 +23,8 @@ pub struct Waiting {
     pub polled: Instant,
     /// A wait has ended with a marker: there may be more of them.
     pub woken: bool,
+    /// Redis has refused a wait because of one of its markers.
+    pub refused: bool,
     /// How many jobs had been fetched when a wait for markers ended without one.
     pub empty_after: Option<u64>,
     /// The wait is for the markers of all lanes.
@@ -41,6 +43,7 @@ impl Waiting {
             order: WaitOrder::default(),
             polled: Instant::now(),
             woken: false,
+            refused: false,
             empty_after: None,
             for_all: true,
             looked_everywhere: Some(Instant::now()),

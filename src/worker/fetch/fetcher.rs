@@ -86,6 +86,14 @@ impl Fetcher {
         Ok(taken.map(|(lane, _)| Marker::plain(lane.position)).collect())
     }
 
+    /// Why Redis refuses the marker of each of these lanes, if it does. Asked by a command that needs the rights of a
+    /// wait and changes nothing.
+    pub async fn refused_markers(&self, lanes: &[Arc<Lane>]) -> Result<Vec<Option<Error>>> {
+        let commands: Vec<_> = lanes.iter().map(|lane| Cmd::zrem(lane.keys.marker(), "")).collect();
+        let replies = self.link.pipeline(&commands, Retry::Look).await?;
+        Ok(replies.into_iter().map(|reply| reply.err().filter(Error::is_about_keys)).collect())
+    }
+
     /// Those of the lanes that have jobs that may run, and if `marked` also a marker. A marker alone may be left from
     /// jobs that another look has found.
     pub async fn with_jobs(&self, mut lanes: Vec<Arc<Lane>>, marked: bool) -> Result<Vec<Arc<Lane>>> {

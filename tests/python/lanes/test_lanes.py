@@ -341,6 +341,47 @@ def test_a_queue_whose_keys_redis_refuses_while_the_worker_runs_holds_no_other_u
         redis.acl_deluser(user)
 
 
+@pytest.mark.parametrize(
+    ("reason", "reported"),
+    [
+        ("WRONGTYPE", "the marker of queue {} is refused, so its jobs are found late: WRONGTYPE"),
+        ("NOPERM", "queue {} is left out for now, the others are served: NOPERM"),  # a fetch uses the marker, too
+    ],
+)
+def test_a_queue_whose_marker_redis_refuses_keeps_the_worker_from_waiting_for_no_other(
+    queues: Any, serve: Any, redis: Redis, redis_url: str, reason: str, reported: str
+) -> None:
+    served, shut = queues(2)
+    user = f"user-{served.name}"
+    redis.acl_setuser(user, enabled=True, passwords=["+secret"], channels=["*"], commands=["+@all"], keys=["*"])
+    done: list[str] = []
+    errors: list[str] = []
+    worker = serve(lambda job: done.append(job.queue_name), [served, shut],
+                   url=redis_url.replace("redis://", f"redis://{user}:secret@"))  # fmt: skip
+    worker.on("error", lambda error: errors.append(str(error)))
+
+    def waits() -> bool:
+        return any(client["user"] == user and "b" in client["flags"] for client in redis.client_list())
+
+    try:
+        wait_until(waits)
+        if reason == "NOPERM":
+            keys = [served.to_key("*"), *(shut.to_key(name) for name in ("[!m]*", "meta")), shut.to_key("")]
+            redis.execute_command("ACL", "SETUSER", user, "resetkeys", *(f"~{key}" for key in keys))
+        else:
+            redis.set(shut.to_key("marker"), "of another program")
+        served.add("n", {})
+        wait_until(lambda: errors and waits())
+        assert any(reported.format(shut.name) in error for error in errors)
+        for _ in range(3):
+            before = done.count(served.name)
+            wait_until(waits)
+            served.add("n", {})
+            wait_until(partial(lambda before: done.count(served.name) > before, before))
+    finally:
+        redis.acl_deluser(user)
+
+
 def test_queues_of_a_worker_need_one_connection_that_waits(queues: Any, serve: Any, redis: Redis) -> None:
     made = queues(64)
     worker = serve(lambda _job: None, made)
