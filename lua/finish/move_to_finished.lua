@@ -35,9 +35,9 @@
 --- attempt counted already; a locked job without a hash that is not to be kept was removed.
 local call = redis.call
 --- @include get_target
---- @include remove_job_keys
 --- @include max_len_events
---- @include leave_active_batch
+--- @include call_many
+--- @include find_in_active
 --- @include fetch_jobs
 --- @include read_runs
 --- @include finish_runs

@@ -1,4 +1,3 @@
---- @include attempt
 --- @include call_many
 -- Moves the first `taken` of `ids` to active, as read_waiting found them: `waiting` of them are at the end of `wait`,
 -- the others at the start of `prioritized`. They enter active before they leave their old place, and leave active again
@@ -19,6 +18,7 @@ local function enter_active(P, ids, taken, waiting, scores, no_jobs)
   call_many('LPUSH', active_key, entering)
   local from_wait = math.min(taken, waiting)
   local ranked = taken - from_wait
+  --- @include attempt
   attempt(function()
     if ranked > 0 then
       call('ZREMRANGEBYRANK', prioritized_key, '0', ranked - 1)

@@ -1,13 +1,11 @@
 --- @include call_many
---- @include leave_active_batch
+--- @include find_in_active
 --- @include max_len_events
---- @include remove_job_keys
 -- Completes jobs, or fails them for good: those of all runs of move_to_finished, one after another. `run.set_key` is
 -- `completed` or `failed`. See read_runs for what is in `batch`.
 local function finish_runs(P, batch, ARGV)
   --- @include check_job
   --- @include record_job
-  --- @include try_step
   local now, max_points, worker_name = ARGV[1], tonumber(ARGV[2]), ARGV[8]
   local events, capped, job_keys, jobs = P .. 'events', batch.settings[2], batch.job_keys, #batch.ids
   local alone = jobs == 1
@@ -92,10 +90,12 @@ local function finish_runs(P, batch, ARGV)
           batch.entered[1] = nil
         end
         if job[4] then
+          --- @include try_step
           --- @include release_deduplication
           try_step(batch, job_key, release_deduplication, P, id, job[4], now)
         end
         if job[3] then
+          --- @include try_step
           if not tell_parent then
             --- @include make_parent_steps
             tell_parent, detach_child, batch.released_parents = make_parent_steps()
@@ -111,8 +111,10 @@ local function finish_runs(P, batch, ARGV)
           end
         end
         if keep_count == 0 then
+          --- @include remove_job_keys
           remove_job_keys(job_key)
           if job[3] then
+            --- @include try_step
             try_step(batch, job[3], detach_child, P, job_key, job[3], parent_json, false)
           end
         else
@@ -130,6 +132,7 @@ local function finish_runs(P, batch, ARGV)
           call_many('ZADD', run.set_key, entries)
         end
         if keep_count > 0 or run.keep_age then
+          --- @include try_step
           --- @include prune_finished
           try_step(batch, run.set_key, prune_finished, P, run.set_key, now, keep_count, run.keep_age, kept)
         end
@@ -180,6 +183,10 @@ local function finish_runs(P, batch, ARGV)
       --- @include add_results
       add_results(batch.results, batch.fans_out)
     end
-    leave_active_batch(batch.leaving) -- does nothing for a job that was not searched for: it has left
+    local leaving = batch.leaving
+    if leaving.part[1] or leaving.far[1] then -- a job that was not searched for has left
+      --- @include leave_active_batch
+      leave_active_batch(leaving)
+    end
   end
 end
