@@ -19,7 +19,7 @@ pub async fn count_states(link: &Link, keys: &Keys, states: &[&str]) -> Result<V
     ask(link, &reads).await?.into_iter().map(reply::integer).collect()
 }
 
-fn size(keys: &Keys, state: &str) -> Cmd {
+pub(super) fn size(keys: &Keys, state: &str) -> Cmd {
     let is_list = matches!(state, "wait" | "paused" | "active");
     command(if is_list { "LLEN" } else { "ZCARD" }, &[&keys.of(state)])
 }

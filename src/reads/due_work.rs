@@ -1,10 +1,10 @@
 //! What is due in a queue: whether work waits that may start.
 
-use redis::Value;
+use redis::{Cmd, Value};
 
-use super::{ask, ask_each, command};
-use crate::connection::Link;
-use crate::error::Result;
+use super::command;
+use crate::connection::{Link, Retry};
+use crate::error::{Error, Result};
 use crate::protocol::{due, reply, Keys};
 
 /// `Queue.rate_limit` stores a number of started jobs that no limit reaches.
@@ -44,72 +44,135 @@ pub struct DueWork {
 /// # Errors
 /// What [`Link::pipeline`] returns.
 pub async fn due_work(link: &Link, keys: &Keys, now: i64, most: Option<i64>) -> Result<DueWork> {
+    due_work_of(link, &[keys], now, most).await?.pop().unwrap_or(Err(Error::Closed))
+}
+
+/// As [`due_work`], for several queues of one server in the same two round trips. An error reply is that of its queue
+/// alone.
+///
+/// # Errors
+/// What [`Link::pipeline`] returns.
+pub async fn due_work_of(link: &Link, queues: &[&Keys], now: i64, most: Option<i64>) -> Result<Vec<Result<DueWork>>> {
+    let commands: Vec<Cmd> = queues.iter().flat_map(|keys| first_look(keys, now)).collect();
+    let mut replies = link.pipeline(&commands, Retry::Look).await?.into_iter();
+    let mut looks: Vec<Result<Look>> = queues.iter().map(|_| Look::read(replies.by_ref().take(READS))).collect();
+    let reads: Vec<Cmd> = queues
+        .iter()
+        .zip(&looks)
+        .flat_map(|(keys, look)| look.iter().flat_map(Look::ids).map(|id| times_of(keys, id)))
+        .collect();
+    let mut times = link.pipeline(&reads, Retry::Look).await?.into_iter();
+    let done = |look: Result<Look>| {
+        let look = look?;
+        let times = times.by_ref().take(look.ids().count()).collect::<Vec<_>>();
+        look.due_work(times.into_iter().map(Times::read).collect::<Result<_>>()?, now, most)
+    };
+    Ok(looks.drain(..).map(done).collect())
+}
+
+/// How many commands a first look takes.
+const READS: usize = 13;
+
+fn first_look(keys: &Keys, now: i64) -> [Cmd; READS] {
     let last = due::last_score(now).to_string();
     let [meta, wait, prioritized, delayed, active] =
         ["meta", "wait", "prioritized", "delayed", "active"].map(|name| keys.of(name));
     let [limiter, completed, failed, paused] = ["limiter", "completed", "failed", "paused"].map(|name| keys.of(name));
-    let [settings, waiting, first, first_delayed, count, running, used, ttl, completed, failed, listed, held, ranked] =
-        ask_each(
-            link,
-            [
-                command("HMGET", &[&meta, "paused", "concurrency", "max", "duration"]),
-                command("LINDEX", &[&wait, "-1"]),
-                command("ZRANGE", &[&prioritized, "0", "0"]),
-                command("ZRANGEBYSCORE", &[&delayed, "-inf", &last, "WITHSCORES", "LIMIT", "0", "1"]),
-                command("LLEN", &[&active]),
-                command("LINDEX", &[&active, "0"]),
-                command("GET", &[&limiter]),
-                command("PTTL", &[&limiter]),
-                command("ZREVRANGE", &[&completed, "0", "0", "WITHSCORES"]),
-                command("ZREVRANGE", &[&failed, "0", "0", "WITHSCORES"]),
-                command("LLEN", &[&wait]),
-                command("LLEN", &[&paused]),
-                command("ZCARD", &[&prioritized]),
-            ],
-        )
-        .await?;
-    let number = |text: &Option<Vec<u8>>| text.as_deref().and_then(reply::whole);
-    let text =
-        |value: Value| Ok::<_, crate::error::Error>(if value == Value::Nil { None } else { Some(reply::text(value)?) });
-    let settings = reply::per_member(4, settings)?;
-    let (waiting, running) = (text(waiting)?, text(running)?);
-    let first = reply::texts(first)?.into_iter().next();
-    let ids: Vec<&String> = [&waiting, &first, &running].into_iter().flatten().collect();
-    let times = times(link, keys, &ids).await?;
-    let mut due: Vec<(String, Option<i64>)> = Vec::new();
-    let waits = ids.iter().zip(&times).filter(|(id, _)| Some(**id) != running.as_ref());
-    due.extend(waits.map(|(id, times)| ((*id).clone(), times.due_since)));
-    due.extend(reply::scored(first_delayed)?.into_iter().map(|(id, score)| (id, Some(due::of_score(score)))));
-    let oldest =
-        due.iter().filter(|(_, since)| since.is_some()).min_by_key(|(_, since)| *since).or(due.first()).cloned();
-    let mut starts: Vec<i64> = Vec::new();
-    for newest in [completed, failed] {
-        starts.extend(reply::scored(newest)?.into_iter().map(|(_, at)| at as i64));
+    [
+        command("HMGET", &[&meta, "paused", "concurrency", "max", "duration"]),
+        command("LINDEX", &[&wait, "-1"]),
+        command("ZRANGE", &[&prioritized, "0", "0"]),
+        command("ZRANGEBYSCORE", &[&delayed, "-inf", &last, "WITHSCORES", "LIMIT", "0", "1"]),
+        command("LLEN", &[&active]),
+        command("LINDEX", &[&active, "0"]),
+        command("GET", &[&limiter]),
+        command("PTTL", &[&limiter]),
+        command("ZREVRANGE", &[&completed, "0", "0", "WITHSCORES"]),
+        command("ZREVRANGE", &[&failed, "0", "0", "WITHSCORES"]),
+        command("LLEN", &[&wait]),
+        command("LLEN", &[&paused]),
+        command("ZCARD", &[&prioritized]),
+    ]
+}
+
+/// What the first look at a queue has found.
+struct Look {
+    settings: Vec<Option<Vec<u8>>>,
+    /// The jobs that are next in `wait` and in `prioritized`.
+    next: Vec<String>,
+    /// The delayed job that has been due the longest.
+    due: Option<(String, f64)>,
+    /// The job that started last.
+    running: Option<String>,
+    active: i64,
+    waiting: i64,
+    started: Option<Vec<u8>>,
+    period: i64,
+    /// When jobs finished last.
+    finished: Vec<i64>,
+}
+
+impl Look {
+    fn read(replies: impl Iterator<Item = Result<Value>>) -> Result<Self> {
+        let replies: Vec<Value> = replies.collect::<Result<_>>()?;
+        let replies: [Value; READS] = replies.try_into().map_err(|_| Error::Closed)?;
+        let [settings, waiting, ranked, delayed, active, running, started, period, completed, failed, wait, paused, prioritized] =
+            replies;
+        let text = |value: Value| if value == Value::Nil { Ok(None) } else { reply::text(value).map(Some) };
+        let mut finished = Vec::new();
+        for newest in [completed, failed] {
+            finished.extend(reply::scored(newest)?.into_iter().map(|(_, at)| at as i64));
+        }
+        Ok(Look {
+            settings: reply::per_member(4, settings)?,
+            next: text(waiting)?.into_iter().chain(reply::texts(ranked)?.into_iter().next()).collect(),
+            due: reply::scored(delayed)?.into_iter().next(),
+            running: text(running)?,
+            active: reply::integer(active)?,
+            waiting: reply::integer(wait)? + reply::integer(paused)? + reply::integer(prioritized)?,
+            started: reply::optional(started)?,
+            period: reply::integer(period)?,
+            finished,
+        })
     }
-    if running.is_some() {
-        starts.push(times.last().map_or(0, |times| times.started));
+
+    /// The jobs whose times are needed.
+    fn ids(&self) -> impl Iterator<Item = &String> {
+        self.next.iter().chain(&self.running)
     }
-    let active = reply::integer(count)?;
-    let limit = most.map(|most| most as f64).or(number(&settings[2])).filter(|limit| *limit != 0.0);
-    let ttl = reply::integer(ttl)?;
-    let started = if ttl > 0 { number(&reply::optional(used)?).unwrap_or(0.0) } else { 0.0 };
-    let setting = |at: usize| number(&settings[at]).map(|number| number as i64);
-    let (oldest_id, since) = oldest.unzip();
-    let rate_reached = started >= limit.unwrap_or(LIMITED_BY_HAND);
-    Ok(DueWork {
-        paused: settings[0].is_some(),
-        limited: number(&settings[1]).is_some_and(|slots| active as f64 >= slots) || rate_reached,
-        slots: setting(1),
-        rate: setting(2).zip(setting(3)),
-        period_left: (ttl > 0).then_some(ttl),
-        rate_reached,
-        limited_by_workers: most.is_none() && number(&settings[2]).is_none() && started > 0.0,
-        active,
-        waiting: reply::integer(listed)? + reply::integer(held)? + reply::integer(ranked)?,
-        oldest_id,
-        oldest_age: since.flatten().map(|since| now.saturating_sub(since).max(0)),
-        last_start_age: starts.into_iter().max().map(|last| now.saturating_sub(last).max(0)),
-    })
+
+    /// `times`: those of [`Look::ids`].
+    fn due_work(self, times: Vec<Times>, now: i64, most: Option<i64>) -> Result<DueWork> {
+        let number = |text: &Option<Vec<u8>>| text.as_deref().and_then(reply::whole);
+        let mut starts = self.finished;
+        if self.running.is_some() {
+            starts.push(times.last().map_or(0, |times| times.started));
+        }
+        let mut due: Vec<(String, Option<i64>)> =
+            self.next.into_iter().zip(times.iter().map(|times| times.due_since)).collect();
+        due.extend(self.due.map(|(id, score)| (id, Some(due::of_score(score)))));
+        let oldest =
+            due.iter().filter(|(_, since)| since.is_some()).min_by_key(|(_, since)| *since).or(due.first()).cloned();
+        let limit = most.map(|most| most as f64).or(number(&self.settings[2])).filter(|limit| *limit != 0.0);
+        let started = if self.period > 0 { number(&self.started).unwrap_or(0.0) } else { 0.0 };
+        let setting = |at: usize| number(&self.settings[at]).map(|number| number as i64);
+        let (oldest_id, since) = oldest.unzip();
+        let rate_reached = started >= limit.unwrap_or(LIMITED_BY_HAND);
+        Ok(DueWork {
+            paused: self.settings[0].is_some(),
+            limited: number(&self.settings[1]).is_some_and(|slots| self.active as f64 >= slots) || rate_reached,
+            slots: setting(1),
+            rate: setting(2).zip(setting(3)),
+            period_left: (self.period > 0).then_some(self.period),
+            rate_reached,
+            limited_by_workers: most.is_none() && number(&self.settings[2]).is_none() && started > 0.0,
+            active: self.active,
+            waiting: self.waiting,
+            oldest_id,
+            oldest_age: since.flatten().map(|since| now.saturating_sub(since).max(0)),
+            last_start_age: starts.into_iter().max().map(|last| now.saturating_sub(last).max(0)),
+        })
+    }
 }
 
 /// The times of a job.
@@ -120,16 +183,16 @@ struct Times {
     started: i64,
 }
 
-async fn times(link: &Link, keys: &Keys, ids: &[&String]) -> Result<Vec<Times>> {
-    let reads: Vec<_> =
-        ids.iter().map(|id| command("HMGET", &[&keys.job(id), "timestamp", "processedOn", "opts"])).collect();
-    let mut times = Vec::with_capacity(ids.len());
-    for fields in ask(link, &reads).await? {
-        let fields = reply::per_member(3, fields)?;
+fn times_of(keys: &Keys, id: &str) -> Cmd {
+    command("HMGET", &[&keys.job(id), "timestamp", "processedOn", "opts"])
+}
+
+impl Times {
+    fn read(fields: Result<Value>) -> Result<Self> {
+        let fields = reply::per_member(3, fields?)?;
         let started = fields[1].as_deref().and_then(reply::whole).map_or(0, |at| at as i64);
-        times.push(Times { due_since: since(&fields), started });
+        Ok(Times { due_since: since(&fields), started })
     }
-    Ok(times)
 }
 
 /// Since when a job that waits may run, by its `timestamp`, `processedOn` and `opts`; `None` without a hash.

@@ -9,6 +9,7 @@ pub mod finished;
 pub mod job_end;
 pub mod metrics;
 pub mod orphans;
+pub mod overview;
 pub mod place;
 pub mod profiles;
 pub mod runs;

@@ -8,7 +8,7 @@ from .events import CoreEvents
 from .jobs import JobRecord, NewJobRecord, NewJobs
 from .notifications import CoreNotifications
 from .pending import Pending
-from .reads import Child, ChildKind, Connection, DueWork, Field, Metrics, Place, Scheduler
+from .reads import Child, ChildKind, Connection, DueWork, Field, Metrics, Overview, Place, Scheduler
 from .route import CoreTarget
 from .worker import Failure
 
@@ -103,6 +103,13 @@ class CoreQueue:
         """Return the fields of a `DueWork`; ``most`` is the ``max`` of the worker's limiter.
 
         ``checked`` False: of any queue of the server, without the checks of the first use.
+        """
+    def overviews(
+        self, names: Sequence[str], lately: int
+    ) -> Pending[list[tuple[Overview | None, tuple[str, str] | None] | None]]:
+        """Return per queue its overview, or the code and the text of an error; None: on another server of a cluster.
+
+        Jobs that failed after ``lately`` count as failed lately. Without the checks of the first use.
         """
     def place(self, id: str, *, name: str | None = None) -> Pending[Place]:
         """Return the fields of a `Place`; ``name``: the job is of another queue of the server."""

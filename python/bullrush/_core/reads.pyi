@@ -28,6 +28,17 @@ class DueWork(TypedDict):
     oldest_age: int | None
     last_start_age: int | None
 
+class Overview(TypedDict):
+    """The fields of `bullrush.inspection.overview.Overview`."""
+
+    active: int
+    delayed: int
+    waiting_children: int
+    completed: int
+    failed: int
+    failed_lately: int
+    work: DueWork
+
 class Place(TypedDict):
     """The fields of `bullrush.inspection.place.Place`."""
 

@@ -1,21 +1,25 @@
 """Looking at queues and jobs without changing them: what is due, why a job does not run, which failures are one."""
 
-from bullrush.inspection.due import DueWork, due_work
+from bullrush.inspection.due import SECOND_LOOK, DueWork, due_work
 from bullrush.inspection.failures import NEWEST, FailureGroup, failure_of
 from bullrush.inspection.fingerprint import fingerprint
+from bullrush.inspection.overview import Overview, overviews
 from bullrush.inspection.trace import readable_trace
 from bullrush.inspection.why import Why, span
 from bullrush.inspection.workers import count_workers
 
 __all__ = [
     "NEWEST",
+    "SECOND_LOOK",
     "DueWork",
     "FailureGroup",
+    "Overview",
     "Why",
     "count_workers",
     "due_work",
     "failure_of",
     "fingerprint",
+    "overviews",
     "readable_trace",
     "span",
 ]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bullrush.base.operation import reply
 
 if TYPE_CHECKING:
     from bullrush._core import CoreQueue
+
+#: Seconds after which work that seems stuck is looked at again: it may have become due just now.
+SECOND_LOOK: Final = 0.25
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,15 @@ class DueWork:
         if self.oldest_age is not None and self.oldest_age < stuck_after:
             return False
         return claimed is None or claimed >= stuck_after
+
+    def is_still_stuck(self, before: DueWork, stuck_after: int) -> bool:
+        """Tell, of work that seemed stuck ``before``, whether it does so after `SECOND_LOOK`.
+
+        Args:
+            before: the first look.
+            stuck_after: after how many ms without a start that is a problem.
+        """
+        return self.oldest_id == before.oldest_id and self.is_stuck(self.last_start_age, stuck_after)
 
 
 async def due_work(core: CoreQueue, most: int | None = None) -> DueWork:

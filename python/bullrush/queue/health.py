@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 from bullrush.base.handle import Handle
 from bullrush.base.operation import operation, sleep
 from bullrush.errors import ConnectionLostError
-from bullrush.inspection.due import DueWork, due_work
+from bullrush.inspection.due import SECOND_LOOK, DueWork, due_work
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 
@@ -23,8 +23,6 @@ Problem: TypeAlias = Literal["disconnected", "unauthorized", "refused", "deaf", 
 QueueProblem: TypeAlias = Literal["disconnected", "stuck", "crowded", "late"]
 
 STUCK_AFTER: Final = 60_000
-#: Seconds after which work that seems stuck is looked at again: it may have become due just now.
-SECOND_LOOK: Final = 0.25
 
 
 @dataclass(frozen=True)
@@ -91,8 +89,7 @@ class QueueHealthCalls(Handle):
             stuck = work.is_stuck(work.last_start_age, longest)
             if stuck:
                 await sleep(SECOND_LOOK)
-                again = await due_work(self.core)
-                stuck = again.oldest_id == work.oldest_id and again.is_stuck(again.last_start_age, longest)
+                stuck = (await due_work(self.core)).is_still_stuck(work, longest)
         except ConnectionLostError:
             return _health(self.name, DueWork(), ["disconnected"], connected=False)
         problems: list[QueueProblem] = ["stuck"] if stuck else []

@@ -12,7 +12,7 @@ use super::super::output::{Found, Output};
 use super::super::pending::Pending;
 use super::CoreQueue;
 use bullrush::clock::now_ms;
-use bullrush::error::Result;
+use bullrush::error::{Error, Result};
 use bullrush::events::{ends, entries_between};
 use bullrush::protocol::Keys;
 use bullrush::queue::QueueHandle;
@@ -21,11 +21,12 @@ use bullrush::reads::due_work::DueWork;
 use bullrush::reads::finished::Span;
 use bullrush::reads::job_end::JobState;
 use bullrush::reads::metrics::Metrics;
+use bullrush::reads::overview::Overview;
 use bullrush::reads::place::Place;
 use bullrush::reads::workers::Purpose;
 use bullrush::reads::{
-    batches, children, counts, due_work, finished, hashes, job_end, job_fields, metrics, place, profiles, runs,
-    schedulers, servers, workers,
+    batches, children, counts, due_work, finished, hashes, job_end, job_fields, metrics, overview, place, profiles,
+    runs, schedulers, servers, workers,
 };
 
 impl CoreQueue {
@@ -117,6 +118,20 @@ impl CoreQueue {
         Ok(self.read_checked(checked, move |queue| async move {
             let keys = other.as_ref().unwrap_or(queue.keys());
             due_work::due_work(queue.link(), keys, now_ms(), most).await.map(PyDueWork::from)
+        }))
+    }
+
+    /// Per queue what is found, or the code and the text of an error, or nothing on another server of a cluster.
+    fn overviews(&self, py: Python<'_>, names: Vec<String>, lately: i64) -> PyResult<Pending> {
+        let queues = self.queues(py, &names)?;
+        Ok(self.read_checked(false, move |queue| async move {
+            let found = overview::overviews(queue.link(), &queues, now_ms(), lately).await?;
+            let line = |found: Result<Overview>| match found {
+                Ok(found) => (Some(PyOverview::from(found)), None),
+                Err(Error::Server { code, message }) => (None, Some((code, message))),
+                Err(error) => (None, Some((String::new(), error.to_string()))),
+            };
+            Ok(found.into_iter().map(|found| found.map(line)).collect::<Vec<_>>())
         }))
     }
 
@@ -323,7 +338,7 @@ macro_rules! dict_of {
         impl From<$core> for $py {
             fn from(found: $core) -> Self {
                 let $core { $($field),* } = found;
-                Self { $($field),* }
+                Self { $($field: $field.into()),* }
             }
         }
     };
@@ -342,6 +357,16 @@ dict_of!(DueWork as PyDueWork {
     oldest_id: Option<String>,
     oldest_age: Option<i64>,
     last_start_age: Option<i64>,
+});
+
+dict_of!(Overview as PyOverview {
+    active: i64,
+    delayed: i64,
+    waiting_children: i64,
+    completed: i64,
+    failed: i64,
+    failed_lately: i64,
+    work: PyDueWork,
 });
 
 dict_of!(Place as PyPlace {

@@ -25,7 +25,7 @@ impl Endpoint {
     }
 
     /// The slot of the keys that this endpoint is for.
-    pub(super) fn slot(&self) -> Option<u16> {
+    pub(crate) fn slot(&self) -> Option<u16> {
         match self.place {
             Place::Cluster(_, slot) => Some(slot),
             _ => None,

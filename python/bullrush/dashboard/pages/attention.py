@@ -13,7 +13,7 @@ from bullrush.dashboard.pages.failures import shown_label
 from bullrush.doctor import Finding, Report
 from bullrush.errors import BullrushError
 from bullrush.extending import STUCK_AFTER
-from bullrush.inspection import DueWork, span
+from bullrush.inspection import DueWork, Overview, span
 
 _MOST: Final = 7
 #: Slots that are all held for so many ms without a start are probably held by jobs that hang.
@@ -31,9 +31,7 @@ class Line:
 
     Attributes:
         queue: its name.
-        counts: its jobs by state.
-        work: what is due.
-        failed: how many of the kept jobs failed in the last hour.
+        found: how many jobs it has, and what is due; nothing if it cannot be read.
         workers: how many are connected; None if that is not known.
         is_stuck: work is due, and nobody takes it.
         next_added: how many ms ago the job was added that is next in a paused queue; None in another one.
@@ -41,13 +39,21 @@ class Line:
     """
 
     queue: str
-    counts: dict[str, int]
-    work: DueWork
-    failed: int = 0
+    found: Overview
     workers: int | None = None
     is_stuck: bool = False
     next_added: int | None = None
     error: str | None = None
+
+    @property
+    def work(self) -> DueWork:
+        """What is due."""
+        return self.found.work
+
+    @property
+    def failed(self) -> int:
+        """How many of the kept jobs failed in the last hour."""
+        return self.found.failed_lately
 
     @property
     def waiting(self) -> int:
@@ -61,11 +67,11 @@ class Line:
             "paused": self.work.paused,
             "limited": self.work.limited,
             "waiting": self.waiting,
-            "active": self.counts.get("active", 0),
-            "delayed": self.counts.get("delayed", 0),
-            "waiting_children": self.counts.get("waiting-children", 0),
-            "completed": self.counts.get("completed", 0),
-            "failed": self.counts.get("failed", 0),
+            "active": self.found.active,
+            "delayed": self.found.delayed,
+            "waiting_children": self.found.waiting_children,
+            "completed": self.found.completed,
+            "failed": self.found.failed,
             "failed_last_hour": self.failed,
             "oldest_due_age": self.work.oldest_age,
             "workers": self.workers,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from bullrush.aio import Queue
@@ -11,10 +11,10 @@ from bullrush.dashboard.answer import Answer, Asked
 from bullrush.dashboard.pages.attention import Line, sentences
 from bullrush.dashboard.refusal import refused
 from bullrush.errors import BullrushError, ConnectionLostError, RedisServerError
-from bullrush.extending import STUCK_AFTER, now_ms, reply, run_async
-from bullrush.inspection import DueWork, count_workers, due_work
+from bullrush.extending import STUCK_AFTER, now_ms, run_async
+from bullrush.inspection import SECOND_LOOK, Overview, count_workers, overviews
 
-#: So many queues are asked at the same time.
+#: So many paused queues are asked at the same time.
 _GROUP: Final = 50
 _HOUR: Final = 3_600_000
 
@@ -25,10 +25,7 @@ async def overview(asked: Asked) -> Answer:
     seen = await asked.viewer.seen(names.queues)
     queues = [asked.source.queue(name) for name in seen]
     workers = await run_async(count_workers(queues[0], seen)) if queues else {}
-    lines: list[Line] = []
-    for first in range(0, len(queues), _GROUP):
-        group = queues[first : first + _GROUP]
-        lines += await asyncio.gather(*(_line(queue, workers[queue.name]) for queue in group))
+    lines = await _lines(queues, workers)
     report = await asked.source.report.value()
     everything = len(seen) == len(names.queues)
     hidden = frozenset(names.queues).difference(seen)
@@ -45,22 +42,48 @@ async def overview(asked: Asked) -> Answer:
     return Answer("overview.html", "Queues", content)
 
 
-async def _line(queue: Queue, workers: int | None) -> Line:
+async def _lines(queues: Sequence[Queue], workers: Mapping[str, int | None]) -> list[Line]:
+    """Return what the page says about each queue."""
+    lately = now_ms() - _HOUR
+    found = await run_async(overviews(queues, lately))
+    stuck = await _stuck(queues, found, lately)
+    lines = []
+    for first in range(0, len(queues), _GROUP):
+        group = slice(first, first + _GROUP)
+        asked = zip(queues[group], found[group], strict=True)
+        lines += await asyncio.gather(*(_line(queue, seen, workers[queue.name], stuck) for queue, seen in asked))
+    return lines
+
+
+async def _stuck(queues: Sequence[Queue], found: Sequence[Overview], lately: int) -> set[str]:
+    """Return the queues whose work is stuck: as `bullrush health`, by a second look."""
+    seem = [
+        (queue, before.work)
+        for queue, before in zip(queues, found, strict=True)
+        if before.work.is_stuck(before.work.last_start_age, STUCK_AFTER)
+    ]
+    if not seem:
+        return set()
+    await asyncio.sleep(SECOND_LOOK)
+    again = await run_async(overviews([queue for queue, _ in seem], lately))
+    looks = zip(seem, again, strict=True)
+    return {queue.name for (queue, before), now in looks if now.work.is_still_stuck(before, STUCK_AFTER)}
+
+
+async def _line(queue: Queue, found: Overview, workers: int | None, stuck: Collection[str]) -> Line:
     """Return what the page says about a queue. One that cannot be read must not hide all others."""
     try:
-        counts, work, failed = await asyncio.gather(
-            queue.get_job_counts(), run_async(due_work(queue.core)), run_async(_failed_lately(queue))
-        )
-        # As `bullrush health`: work that seems stuck is looked at again.
-        stuck = work.is_stuck(work.last_start_age, STUCK_AFTER) and "stuck" in (await queue.health()).problems
-        added = await _next_added(queue) if work.paused and work.waiting else None
+        if found.error is not None:
+            await queue.get_job_counts()  # its error names the key
+            return Line(queue.name, found, error=refused(found.error))
+        added = await _next_added(queue) if found.work.paused and found.work.waiting else None
     except ConnectionLostError:
         raise
     except RedisServerError as error:
-        return Line(queue.name, {}, DueWork(), error=refused(error))
+        return Line(queue.name, found, error=refused(error))
     except BullrushError as error:
-        return Line(queue.name, {}, DueWork(), error=str(error))
-    return Line(queue.name, counts, work, failed, workers, stuck, added)
+        return Line(queue.name, found, error=str(error))
+    return Line(queue.name, found, workers, queue.name in stuck, added)
 
 
 async def _next_added(queue: Queue) -> int | None:
@@ -70,10 +93,3 @@ async def _next_added(queue: Queue) -> int | None:
     """
     jobs = await queue.get_waiting(0, 0) or await queue.get_prioritized(0, 0)
     return now_ms() - jobs[0].timestamp if jobs and jobs[0].timestamp is not None else None
-
-
-async def _failed_lately(queue: Queue) -> int:
-    """Return how many of the kept jobs failed in the last hour."""
-    spans: Sequence[tuple[str, int | None, int | None]] = [("failed", now_ms() - _HOUR, None)]
-    (count,) = await reply(queue.core.count_finished(spans))
-    return count

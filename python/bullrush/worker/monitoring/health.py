@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from bullrush._core import WORKER_LOOPS, CoreQueue
 from bullrush.base.operation import reply, sleep
 from bullrush.errors import BullrushError, RedisServerError
-from bullrush.inspection.due import DueWork, due_work
+from bullrush.inspection.due import SECOND_LOOK, DueWork, due_work
 from bullrush.queue import Queue
-from bullrush.queue.health import SECOND_LOOK, Problem
+from bullrush.queue.health import Problem
 from bullrush.values.encoding import encode
 from bullrush.worker.base import WorkerBase
 
