@@ -10,7 +10,7 @@ import asyncio
 import statistics
 import sys
 import time
-from typing import Final
+from typing import Any, Final
 
 import httpx
 from redis import Redis
@@ -43,7 +43,7 @@ def _fill(redis: Redis) -> None:
 def _wait(redis: Redis, queue: int, jobs: int) -> None:
     """Let jobs wait in a queue; of these only the next one has a hash, since no other is read."""
     now = int(time.time() * 1_000)
-    fields = {"name": "n", "data": "{}", "opts": "{}", "timestamp": now, "delay": 0, "priority": 0}
+    fields: dict[Any, Any] = {"name": "n", "data": "{}", "opts": "{}", "timestamp": now, "delay": 0, "priority": 0}
     redis.hset(f"bull:queue-{queue}:1", mapping=fields)
     for begin in range(1, jobs + 1, 10_000):
         redis.lpush(f"bull:queue-{queue}:wait", *range(begin, min(begin + 10_000, jobs + 1)))

@@ -102,6 +102,14 @@ mod _core {
         bullrush::clock::advance(ms);
     }
 
+    /// Check a pattern and a time zone as for a job scheduler.
+    #[pyfunction]
+    fn check_cron(py: Python<'_>, pattern: String, tz: String) -> PyResult<()> {
+        let repeat =
+            bullrush::protocol::schedule::Repeat { pattern: Some(pattern), tz: Some(tz), ..Default::default() };
+        repeat.check(bullrush::clock::now_ms()).map_err(|error| super::errors::to_py_err(py, &error))
+    }
+
     /// When a cron pattern fires next after a moment, both in ms.
     #[pyfunction]
     #[pyo3(signature = (pattern, tz, after, skips_lost_midnights=false))]

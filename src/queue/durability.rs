@@ -194,7 +194,9 @@ impl Place {
     fn too_late(self, timeout: Option<Duration>) -> Error {
         let missing = if self == Place::Replica { "no replica has" } else { "the disk has not" };
         let timeout = timeout.unwrap_or_default().as_millis();
-        not_durable(&format!("{missing} confirmed them within {timeout} ms (the option timeout=)"))
+        not_durable(&format!(
+            "{missing} confirmed them within {timeout} ms (the option timeout=, of Tasks redis_timeout=)"
+        ))
     }
 
     /// The command that waits at most so long.

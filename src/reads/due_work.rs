@@ -28,6 +28,8 @@ pub struct DueWork {
     pub rate_reached: bool,
     /// How many jobs run, on all workers.
     pub active: i64,
+    /// The job that was taken first has no lock any more: its worker has probably died.
+    pub abandoned: bool,
     /// How many jobs wait for a worker, also while the queue is paused; without delayed ones.
     pub waiting: i64,
     /// The job that has been due the longest; `None` if none is due.
@@ -56,22 +58,19 @@ pub async fn due_work_of(link: &Link, queues: &[&Keys], now: i64, most: Option<i
     let commands: Vec<Cmd> = queues.iter().flat_map(|keys| first_look(keys, now)).collect();
     let mut replies = link.pipeline(&commands, Retry::Look).await?.into_iter();
     let mut looks: Vec<Result<Look>> = queues.iter().map(|_| Look::read(replies.by_ref().take(READS))).collect();
-    let reads: Vec<Cmd> = queues
-        .iter()
-        .zip(&looks)
-        .flat_map(|(keys, look)| look.iter().flat_map(Look::ids).map(|id| times_of(keys, id)))
-        .collect();
-    let mut times = link.pipeline(&reads, Retry::Look).await?.into_iter();
+    let reads: Vec<Cmd> =
+        queues.iter().zip(&looks).flat_map(|(keys, look)| look.iter().flat_map(|look| look.second(keys))).collect();
+    let mut replies = link.pipeline(&reads, Retry::Look).await?.into_iter();
     let done = |look: Result<Look>| {
         let look = look?;
-        let times = times.by_ref().take(look.ids().count()).collect::<Vec<_>>();
-        look.due_work(times.into_iter().map(Times::read).collect::<Result<_>>()?, now, most)
+        let second: Vec<Value> = replies.by_ref().take(look.second_reads()).collect::<Result<_>>()?;
+        look.due_work(second, now, most)
     };
     Ok(looks.drain(..).map(done).collect())
 }
 
 /// How many commands a first look takes.
-const READS: usize = 13;
+const READS: usize = 14;
 
 fn first_look(keys: &Keys, now: i64) -> [Cmd; READS] {
     let last = due::last_score(now).to_string();
@@ -85,6 +84,7 @@ fn first_look(keys: &Keys, now: i64) -> [Cmd; READS] {
         command("ZRANGEBYSCORE", &[&delayed, "-inf", &last, "WITHSCORES", "LIMIT", "0", "1"]),
         command("LLEN", &[&active]),
         command("LINDEX", &[&active, "0"]),
+        command("LINDEX", &[&active, "-1"]),
         command("GET", &[&limiter]),
         command("PTTL", &[&limiter]),
         command("ZREVRANGE", &[&completed, "0", "0", "WITHSCORES"]),
@@ -104,6 +104,8 @@ struct Look {
     due: Option<(String, f64)>,
     /// The job that started last.
     running: Option<String>,
+    /// The one that was taken first.
+    oldest: Option<String>,
     active: i64,
     waiting: i64,
     started: Option<Vec<u8>>,
@@ -116,7 +118,7 @@ impl Look {
     fn read(replies: impl Iterator<Item = Result<Value>>) -> Result<Self> {
         let replies: Vec<Value> = replies.collect::<Result<_>>()?;
         let replies: [Value; READS] = replies.try_into().map_err(|_| Error::Closed)?;
-        let [settings, waiting, ranked, delayed, active, running, started, period, completed, failed, wait, paused, prioritized] =
+        let [settings, waiting, ranked, delayed, active, running, oldest, started, period, completed, failed, wait, paused, prioritized] =
             replies;
         let text = |value: Value| if value == Value::Nil { Ok(None) } else { reply::text(value).map(Some) };
         let mut finished = Vec::new();
@@ -128,6 +130,7 @@ impl Look {
             next: text(waiting)?.into_iter().chain(reply::texts(ranked)?.into_iter().next()).collect(),
             due: reply::scored(delayed)?.into_iter().next(),
             running: text(running)?,
+            oldest: text(oldest)?,
             active: reply::integer(active)?,
             waiting: reply::integer(wait)? + reply::integer(paused)? + reply::integer(prioritized)?,
             started: reply::optional(started)?,
@@ -136,13 +139,23 @@ impl Look {
         })
     }
 
-    /// The jobs whose times are needed.
-    fn ids(&self) -> impl Iterator<Item = &String> {
-        self.next.iter().chain(&self.running)
+    /// What is asked then: the times of the jobs that are next and of the one that started last, and the lock of the one
+    /// that was taken first.
+    fn second<'a>(&'a self, keys: &'a Keys) -> impl Iterator<Item = Cmd> + 'a {
+        let times = self.next.iter().chain(&self.running);
+        let times = times.map(|id| command("HMGET", &[&keys.job(id), "timestamp", "processedOn", "opts"]));
+        times.chain(self.oldest.iter().map(|id| command("EXISTS", &[&keys.of(&format!("{id}:lock"))])))
     }
 
-    /// `times`: those of [`Look::ids`].
-    fn due_work(self, times: Vec<Times>, now: i64, most: Option<i64>) -> Result<DueWork> {
+    fn second_reads(&self) -> usize {
+        self.next.len() + usize::from(self.running.is_some()) + usize::from(self.oldest.is_some())
+    }
+
+    /// `second`: the replies to [`Look::second`].
+    fn due_work(self, mut second: Vec<Value>, now: i64, most: Option<i64>) -> Result<DueWork> {
+        let lock = if self.oldest.is_some() { second.pop() } else { None };
+        let abandoned = lock.is_some_and(|lock| lock == Value::Int(0));
+        let times = second.into_iter().map(Times::read).collect::<Result<Vec<_>>>()?;
         let number = |text: &Option<Vec<u8>>| text.as_deref().and_then(reply::whole);
         let mut starts = self.finished;
         if self.running.is_some() {
@@ -167,6 +180,7 @@ impl Look {
             rate_reached,
             limited_by_workers: most.is_none() && number(&self.settings[2]).is_none() && started > 0.0,
             active: self.active,
+            abandoned,
             waiting: self.waiting,
             oldest_id,
             oldest_age: since.flatten().map(|since| now.saturating_sub(since).max(0)),
@@ -183,13 +197,9 @@ struct Times {
     started: i64,
 }
 
-fn times_of(keys: &Keys, id: &str) -> Cmd {
-    command("HMGET", &[&keys.job(id), "timestamp", "processedOn", "opts"])
-}
-
 impl Times {
-    fn read(fields: Result<Value>) -> Result<Self> {
-        let fields = reply::per_member(3, fields?)?;
+    fn read(fields: Value) -> Result<Self> {
+        let fields = reply::per_member(3, fields)?;
         let started = fields[1].as_deref().and_then(reply::whole).map_or(0, |at| at as i64);
         Ok(Times { due_since: since(&fields), started })
     }

@@ -21,8 +21,8 @@ pub struct Overview {
     pub work: DueWork,
 }
 
-/// Looks at many queues of one server: in one round trip, and two more for those where jobs wait. Jobs that failed
-/// after `lately` have failed lately. `None` for a queue that another server of the cluster has; an error reply is that
+/// Looks at many queues of one server: in one round trip, and two more for those where jobs wait or run. Jobs that
+/// failed after `lately` have failed lately. `None` for a queue that another server of the cluster has; an error reply is that
 /// of its queue alone.
 ///
 /// # Errors
@@ -37,7 +37,7 @@ pub async fn overviews(link: &Link, queues: &[Keys], now: i64, lately: i64) -> R
 
     let mut open = asked.into_iter().zip(&mut found).filter_map(|(keys, found)| {
         let overview = found.as_ref().ok()?;
-        (overview.work.waiting + overview.delayed > 0).then_some((keys, found))
+        (overview.work.waiting + overview.delayed + overview.active > 0).then_some((keys, found))
     });
     let (working, places): (Vec<&Keys>, Vec<&mut Result<Overview>>) = open.by_ref().unzip();
     for (place, work) in places.into_iter().zip(due_work_of(link, &working, now, None).await?) {

@@ -64,6 +64,13 @@ def stop_clock(at: int | None) -> None:
 def advance_clock(ms: int) -> None:
     """Move `now_ms` ahead in the whole process, for tests, and wake idle workers. It goes on from there."""
 
+def check_cron(pattern: str, tz: str) -> None:
+    """Check a cron pattern and a time zone as those of a job scheduler.
+
+    Raises:
+        InvalidOptionError: one of them cannot be read, or the pattern never fires.
+    """
+
 def cron_next(pattern: str, tz: str | None, after: int, skips_lost_midnights: bool = False) -> int | None:
     """Return when a cron pattern fires next after a moment, both in ms since 1970.
 

@@ -23,6 +23,7 @@ class DueWork(TypedDict):
     period_left: int | None
     rate_reached: bool
     active: int
+    abandoned: bool
     waiting: int
     oldest_id: str | None
     oldest_age: int | None

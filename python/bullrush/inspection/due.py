@@ -32,6 +32,7 @@ class DueWork:
         rate: the global rate limit: so many starts per so many ms; None is no limit.
         period_left: for how many ms the current period of a rate limit lasts; None outside one.
         rate_reached: so many jobs have started in it that no other one may.
+        abandoned: the job that was taken first has no lock any more: its worker has probably died.
     """
 
     paused: bool = False
@@ -46,15 +47,20 @@ class DueWork:
     rate: tuple[int, int] | None = None
     period_left: int | None = None
     rate_reached: bool = False
+    abandoned: bool = False
 
     def is_stuck(self, claimed: int | None, stuck_after: int) -> bool:
-        """Tell whether work is due, may start, and nobody claims it.
+        """Tell whether work is due, may start, and nobody claims it; or nobody takes back that of a dead worker.
 
         Args:
             claimed: how many ms ago a job was claimed.
             stuck_after: after how many ms that is a problem.
         """
-        if self.paused or self.limited or self.limited_by_workers or self.oldest_id is None:
+        if self.paused:
+            return False
+        if self.abandoned:
+            return claimed is None or claimed >= stuck_after
+        if self.limited or self.limited_by_workers or self.oldest_id is None:
             return False
         if self.oldest_age is not None and self.oldest_age < stuck_after:
             return False
@@ -67,7 +73,8 @@ class DueWork:
             before: the first look.
             stuck_after: after how many ms without a start that is a problem.
         """
-        return self.oldest_id == before.oldest_id and self.is_stuck(self.last_start_age, stuck_after)
+        is_same = (self.oldest_id, self.abandoned) == (before.oldest_id, before.abandoned)
+        return is_same and self.is_stuck(self.last_start_age, stuck_after)
 
 
 async def due_work(core: CoreQueue, most: int | None = None) -> DueWork:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: So many children, and jobs that hold a slot, are named.
 SHOWN: Final = 3
+#: Why a job fails that has stalled too often, in BullMQ's words.
+_STALLED: Final = "job stalled more than allowable limit"
 #: Longer texts of errors are cut.
 _LONGEST: Final = 200
 #: Shorter times are said in ms.
@@ -74,6 +76,7 @@ class Seen:
         holders: some jobs that are active, the oldest first.
         children: how many children it has had.
         open_children: some of those that are open.
+        child_failure: why the child failed that let this job fail; None if none did, or if it is gone.
     """
 
     queue: str
@@ -86,6 +89,7 @@ class Seen:
     holders: Sequence[JobFields] = ()
     children: int = 0
     open_children: Sequence[Child] = ()
+    child_failure: str | None = None
 
 
 def explain(seen: Seen) -> Why:
@@ -193,6 +197,11 @@ def _cause_of_delay(job: JobFields) -> tuple[str, str]:
 
 def _waiting_children(seen: Seen, _: JobFields) -> tuple[tuple[str, ...], str]:
     count = seen.place.open_children
+    if not count and not seen.children:
+        return ("children",), (
+            "It waits for children and has none: each of them existed, and belongs to another parent or to none. "
+            "Nothing starts it: remove it, and add it with a child of its own."
+        )
     if not count:
         return ("children",), "All its children have finished: it starts as soon as the last of them has said so."
     shown = [f"{child.key} ({child.state})" if child.state else child.key for child in seen.open_children[:SHOWN]]
@@ -220,8 +229,9 @@ def _active(seen: Seen, job: JobFields) -> tuple[tuple[str, ...], str]:
         return ("claimed",), f"It was claimed{where}, and starts there when a slot is free."
     attempt = _of_attempts(job.attempts_made + 1, job)
     lasts = "has no end" if seen.place.lock_ttl < 0 else f"holds for {span(seen.place.lock_ttl)}"
+    gone = " No worker is connected any more: it runs again when its lock has ended." if seen.workers == 0 else ""
     return ("running",), (
-        f"It has run for {span(seen.place.now - job.processed_on)}{where}, attempt {attempt}; its lock {lasts}."
+        f"It has run for {span(seen.place.now - job.processed_on)}{where}, attempt {attempt}; its lock {lasts}.{gone}"
     )
 
 
@@ -230,8 +240,23 @@ def _completed(seen: Seen, job: JobFields) -> tuple[tuple[str, ...], str]:
 
 
 def _failed(seen: Seen, job: JobFields) -> tuple[tuple[str, ...], str]:
-    attempts = _of_attempts(job.attempts_made, job)
-    return ("failed",), f"It failed for good{_ended(seen, job)}, attempt {attempts}: {_short(job.failed_reason or '')}"
+    attempts, reason = _of_attempts(job.attempts_made, job), job.failed_reason or ""
+    if reason == _STALLED:
+        return ("failed",), (
+            f"It failed for good{_ended(seen, job)}, since it had stalled more often than max_stalled_count allows: "
+            "each time its worker died while it ran, was stopped before its end, or could not renew its lock."
+        )
+    if (child := failed_child(reason)) is not None:
+        why = "" if seen.child_failure is None else f": {_short(seen.child_failure)}"
+        at = "" if job.finished_on is None else f" {span(seen.place.now - job.finished_on)} ago"
+        return ("failed", "failed-child"), f"It failed for good{at} without a run, since its child {child} failed{why}"
+    return ("failed",), f"It failed for good{_ended(seen, job)}, attempt {attempts}: {_short(reason)}"
+
+
+def failed_child(reason: str) -> str | None:
+    """Return the key of the child whose failure is the reason why its parent failed; None for another reason."""
+    start, key, end = reason[:6], reason[6:-7], reason[-7:]
+    return key if (start, end) == ("child ", " failed") and " " not in key else None
 
 
 def _ended(seen: Seen, job: JobFields) -> str:

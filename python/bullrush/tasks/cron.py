@@ -18,12 +18,11 @@ from bullrush.extending import (
     OptionCompiler,
     QueueCalls,
     SchedulerCalls,
+    check_pattern,
     check_repeat,
     check_scheduler_id,
     check_template,
     checks,
-    cron_next,
-    now_ms,
     read_options,
     read_scheduler,
     reply,
@@ -72,8 +71,7 @@ def check_cron(task: Task[Any, Any], rule: CronRule) -> None:
             "set_global_concurrency(1), or let it enqueue another task, which has deduplication"
         )
     check_repeat(rule.repeat)
-    if cron_next(rule.pattern, checks.text("tz", rule.tz), now_ms()) is None:
-        raise InvalidOptionError(f"pattern {rule.pattern!r} never fires")
+    check_pattern(rule.pattern, checks.text("tz", rule.tz))
     check_template({"name": task.name, "opts": task.opts})
     try:
         task.bind()
@@ -120,6 +118,15 @@ async def upsert(handle: JobSchedulerCalls[Any], wanted: Mapping[str, tuple[Cron
             ", ".join(gone),
             handle.name,
         )
+
+
+async def are_lost(handle: SchedulerCalls[Any], wanted: Collection[str]) -> bool:
+    """Tell whether Redis has lost the definitions of these tasks, as after a restart without its data. An operation.
+
+    A scheduler alone that is gone was removed by somebody.
+    """
+    noted = {orjson.loads(definition)[0] for definition in await _made_here(handle)}
+    return bool(wanted) and noted.isdisjoint(wanted)
 
 
 async def _stored(handle: SchedulerCalls[Any], scheduler_id: str) -> tuple[str, tuple[Any, Any]] | None:

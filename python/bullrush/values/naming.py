@@ -61,9 +61,9 @@ _OTHER_NAMES: Final[dict[str, tuple[str, ...]]] = {
     "retries": ("attempts",),
     "retry": ("attempts",),
     "retry_backoff": ("backoff",),
+    "retry_backoff_max": ("max_backoff",),
     "retry_delay": ("backoff",),
     "retry_if": ("classify",),
-    "soft_time_limit": ("timeout",),
     "task_id": ("job_id",),
     "threads": ("concurrency",),
     "time_limit": ("timeout",),
@@ -85,7 +85,8 @@ _SUCH_AS: Final[dict[str, str]] = {
 _OTHER_CALLS: Final[dict[str, tuple[str, ...]]] = {
     "get": ("result(timeout=5_000)", "wait_until_finished(timeout=5_000)"),
     "ready": ("get_state()",),
-    "revoke": ("cancel()",),
+    "result": ("wait_until_finished(timeout=5_000)",),
+    "revoke": ("cancel() while it runs, remove() before",),
     "state": ("get_state()",),
     "status": ("get_state()",),
     "successful": ("is_completed()",),
@@ -93,13 +94,26 @@ _OTHER_CALLS: Final[dict[str, tuple[str, ...]]] = {
 #: Options that exist elsewhere in bullrush -> where.
 _OTHER_PLACES: Final[dict[str, str]] = {
     "acks_late": "it is always so: a job is done when its outcome is stored, and one whose worker died runs again",
-    "attempts": "it is an option of a job: Queue.add(name, data, attempts=3)",
-    "backoff": "it is an option of a job: Queue.add(name, data, backoff=1000)",
+    "attempts": (
+        "it is an option of a job: Queue.add(name, data, attempts=3), a task(attempts=3), or of all of a Queue or "
+        "Tasks: default_job_options={'attempts': 3}"
+    ),
+    "backoff": (
+        "it is an option of a job: Queue.add(name, data, backoff=1000), a task(backoff=1000), or of all of a Queue or "
+        "Tasks: default_job_options={'backoff': 1000}"
+    ),
     "bind": "bullrush.current_job() returns the job, inside a task or a handler",
     "concurrency": "it is an option of Worker; for all workers of a queue: Queue.set_global_concurrency()",
     "cron": "use Queue.upsert_job_scheduler(id, {'pattern': '0 9 * * *'})",
     "expires": "jobs do not expire: let the task return early if current_job().timestamp is too old",
     "every": "use Queue.upsert_job_scheduler(id, {'every': 60_000})",
+    "max_backoff": (
+        "it is an option of Worker, for all of its jobs: Worker(..., max_backoff=600_000) or "
+        "Tasks(..., worker_options={'max_backoff': 600_000})"
+    ),
+    "soft_time_limit": (
+        "there is none: use asyncio.timeout() in the task, or let it look at the clock; timeout= ends the attempt"
+    ),
     "limiter": "it is an option of Worker; for all workers of a queue: Queue.set_global_rate_limit()",
     "pattern": "use Queue.upsert_job_scheduler(id, {'pattern': '0 9 * * *'})",
     "queue": "the queue is the first argument of Queue and of Tasks",

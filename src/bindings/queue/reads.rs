@@ -353,6 +353,7 @@ dict_of!(DueWork as PyDueWork {
     period_left: Option<i64>,
     rate_reached: bool,
     active: i64,
+    abandoned: bool,
     waiting: i64,
     oldest_id: Option<String>,
     oldest_age: Option<i64>,

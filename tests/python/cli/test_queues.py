@@ -108,6 +108,20 @@ def test_a_time_in_a_zone_that_python_does_not_know_is_shown_in_utc(zone: str) -
     assert shown is not None and shown.startswith("2023-11-14 22:13:20+00:00 (")
 
 
+def test_a_scheduler_is_removed_by_its_id_after_a_question(run: Callable, queue: Queue) -> None:
+    queue.upsert_job_scheduler("nightly", {"pattern": "0 3 * * *"})
+    queue.upsert_job_scheduler("hourly", {"every": 3_600_000})
+    refused = run("schedulers", queue.name, "--remove", "nightly")
+    assert refused.code == 2 and f"Remove these job schedulers of {queue.name}: nightly?" in refused.err
+    wrong = run("schedulers", queue.name, "--remove", "nightly", "--remove", "weekly", "--yes")
+    assert wrong.code == 1 and f"{queue.name} has no job scheduler weekly; nothing was removed" in wrong.err
+    assert queue.get_job_schedulers_count() == 2
+    assert run("schedulers", queue.name, "--remove", "nightly", "--yes", "--json").json == {
+        "queue": queue.name, "removed": ["nightly"],
+    }  # fmt: skip
+    assert [scheduler["key"] for scheduler in queue.get_job_schedulers()] == ["hourly"]
+
+
 def test_schedulers_whose_code_has_gone_are_pruned_and_others_stay(
     run: Callable, queue: Queue, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -224,6 +224,46 @@ def test_a_parent_names_the_child_that_failed_for_good(
     child.close()
 
 
+def test_a_parent_that_failed_because_of_a_child_says_why_the_child_failed(
+    queue: Queue, redis_url: str, worker: Callable[..., Worker]
+) -> None:
+    child = {"name": "scene", "queue_name": queue.name, "opts": {"fail_parent_on_failure": True}}
+    with FlowProducer(url=redis_url) as flows:
+        node = flows.add({"name": "film", "queue_name": queue.name, "children": [child]})
+
+    def fail(job: object) -> None:
+        raise ValueError("no such scene")
+
+    worker(fail).run(until="empty")
+    why = queue.why(node.job.id)
+    assert timeless(why.sentence) == (
+        f"It failed for good TIME ago without a run, since its child {queue.to_key(node.children[0].job.id)} failed: "
+        "no such scene"
+    )
+    assert why.reasons == ("failed", "failed-child")
+
+
+def test_a_parent_without_a_child_of_its_own_says_that_nothing_starts_it(queue: Queue, redis_url: str) -> None:
+    def film() -> dict[str, object]:
+        child = {"name": "scene", "queue_name": queue.name, "opts": {"job_id": "shared"}}
+        return {"name": "film", "queue_name": queue.name, "children": [child]}
+
+    with FlowProducer(url=redis_url) as flows:
+        flows.add(film())
+        second = flows.add(film())
+    why = queue.why(second.job.id)
+    assert "has none" in why.sentence and "Nothing starts it" in why.sentence
+    assert why.reasons == ("children",)
+
+
+def test_a_job_that_stalled_too_often_says_what_that_means(queue: Queue, redis: Redis) -> None:
+    job = queue.add("x")
+    redis.lrem(queue.to_key("wait"), 1, job.id)
+    redis.zadd(queue.to_key("failed"), {job.id: 1_700_000_000_000})
+    redis.hset(queue.to_key(job.id), "failedReason", "job stalled more than allowable limit")
+    assert "since it had stalled more often than max_stalled_count allows" in queue.why(job.id).sentence
+
+
 def test_a_job_whose_target_no_worker_has_says_so(queue: Queue, worker: Callable[..., Worker]) -> None:
     route = queue.route({"capabilities": ["gpu"]})
     job = route.add("x")

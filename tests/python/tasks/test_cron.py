@@ -10,6 +10,7 @@ from redis import Redis
 from bullrush import Queue, Tasks, Worker
 from bullrush.errors import InvalidOptionError
 from bullrush.tasks.cron import find_gone, prune
+from tests.waiting import wait_until
 
 EVERY_MORNING = ("0 9 * * 1-5", "Europe/Berlin")
 
@@ -106,6 +107,18 @@ def test_a_scheduler_that_was_removed_by_hand_is_made_again(queue, redis_url):
     assert [one["key"] for one in queue.get_job_schedulers()] == ["digest"]
 
 
+def test_schedulers_that_redis_has_lost_are_made_again_while_the_worker_runs(
+    queue, redis: Redis, redis_url, caplog, monkeypatch
+):
+    monkeypatch.setattr("bullrush.tasks.running.service._LOOK_EVERY", 0.02)
+    with Worker(registry(queue, redis_url, digest=EVERY_MORNING), autorun=True):
+        wait_until(queue.get_job_schedulers)
+        redis.delete(*redis.scan_iter(f"{queue.to_key('')}*"))
+        wait_until(queue.get_job_schedulers)
+    assert "Redis has lost the job schedulers of its tasks: they are made again" in caplog.text
+    assert queue.get_delayed_count() == 1
+
+
 def test_a_note_of_ours_that_is_damaged_stops_no_worker(queue, redis, redis_url):
     tasks = Tasks(queue.name, url=redis_url)
     tasks.cron("0 9 * * *", tz="UTC", name="digest")(lambda: None)
@@ -134,6 +147,7 @@ def test_a_cron_task_is_checked_where_it_is_defined(tasks):
         tasks.cron("0 9 * * *", tz="UTC", name="late", delay=5)(lambda: None)
     for pattern, tz in (
         ("61 * * * *", "UTC"),
+        ("0 9 * *", "UTC"),
         ("0 9 * * *", "Europe/Pariss"),
         ("0 9 * * *", None),
         ("0 0 30 2 *", "UTC"),

@@ -59,10 +59,10 @@ WRONG: dict[str, tuple[Callable[[Queue], object], str]] = {
     "bind of a task": (lambda queue: task(bind=True), "bullrush.current_job() returns the job, inside a task"),
     "acks_late of a task": (lambda queue: task(acks_late=True), "it is always so: a job is done when its outcome"),
     "rate_limit of a task": (lambda queue: task(rate_limit="9/s"), "it is an option of Worker; for all workers"),
-    "soft_time_limit of a task": (lambda queue: task(soft_time_limit=5), "use 'timeout', such as timeout=30_000, in"),
+    "soft_time_limit of a task": (lambda queue: task(soft_time_limit=5), "there is none: use asyncio.timeout() in the"),
     "soft_time_limit of a job": (
         lambda queue: queue.add("n", soft_time_limit=5),
-        "is an option of Worker and of a task: timeout=",
+        "there is none: use asyncio.timeout() in the task",
     ),
     "retry_backoff of a task": (lambda queue: task(retry_backoff=True), "use 'backoff'"),
     "opts of a worker": (

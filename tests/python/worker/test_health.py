@@ -66,6 +66,20 @@ def test_work_that_is_due_and_not_claimed_is_a_problem(redis_url: str, old: Queu
         redis.lrem(old.to_key("wait"), 0, job_id)
 
 
+def test_a_job_of_a_dead_worker_that_nobody_takes_back_is_a_problem(redis_url: str, queue: Queue, redis: Redis) -> None:
+    queue.set_global_concurrency(1)
+    job = queue.add("n")
+    with Worker(queue.name, url=redis_url) as worker:
+        worker.get_next_job("t")
+        redis.hincrby(queue.to_key(job.id), "processedOn", -3_600_000)
+        assert queue.health().healthy, "its lock holds"
+        redis.delete(queue.to_key(f"{job.id}:lock"))
+        assert queue.health().problems == ("stuck",)
+        assert queue.health(stuck_after=7_200_000).healthy
+        queue.pause()
+        assert queue.health().healthy
+
+
 def test_a_paused_or_limited_queue_is_not_stuck(old: Queue) -> None:
     old.pause()
     assert old.health().healthy and old.health().paused

@@ -1,4 +1,4 @@
-"""``bullrush schedulers``: the job schedulers of a queue; removes those of tasks whose code has gone."""
+"""``bullrush schedulers``: the job schedulers of a queue; removes some, or those of tasks whose code has gone."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from bullrush.cli.terminal.output import moment, say, write, write_json, write_t
 EXAMPLES = """\
   bullrush schedulers mail
   bullrush schedulers mail --json | jq '.[].pattern'
+  bullrush schedulers mail --remove nightly          asks, then removes it with its next job
   bullrush schedulers mail --prune app.jobs:tasks    asks, then removes those of @tasks.cron whose code has gone"""
 
 
@@ -24,16 +25,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="module:tasks",
         help="remove those that a @tasks.cron made and that this Tasks no longer has; give all of the queue",
     )
+    parser.add_argument(
+        "--remove",
+        action="append",
+        metavar="ID",
+        help="remove this one, with its next job; one of a @tasks.cron comes back when a worker starts",
+    )
     add_yes(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the schedulers, the next due first.
 
-    JSON: a list of `SchedulerJson`; pruned: ``{"queue", "removed": [id]}``.
+    JSON: a list of `SchedulerJson`; pruned or removed: ``{"queue", "removed": [id]}``.
     """
+    if options.prune and options.remove:
+        raise CommandError("give either --prune or --remove", USAGE)
     if options.prune:
         return _prune(options)
+    if options.remove:
+        return _remove(options)
     found = known_queue(options).get_job_schedulers(asc=True)
     if options.json:
         write_json(found)
@@ -79,4 +90,19 @@ def _prune(options: argparse.Namespace) -> int:
         write(f"Removed from {queue.name}: {', '.join(removed)}.")
     else:
         write(f"Nothing to remove: the code of all schedulers that @tasks.cron made in {queue.name} is here.")
+    return 0
+
+
+def _remove(options: argparse.Namespace) -> int:
+    queue = known_queue(options)
+    wanted = list(dict.fromkeys(options.remove))
+    missing = [one for one in wanted if queue.get_job_scheduler(one) is None]
+    if missing:
+        raise CommandError(f"{queue.name} has no job scheduler {', '.join(missing)}; nothing was removed")
+    confirm(options, f"Remove these job schedulers of {queue.name}: {', '.join(wanted)}?")
+    removed = [one for one in wanted if queue.remove_job_scheduler(one)]
+    if options.json:
+        write_json({"queue": queue.name, "removed": removed})
+    else:
+        write(f"Removed from {queue.name}: {', '.join(removed)}.")
     return 0

@@ -125,7 +125,7 @@ async def sentences(
 
 def _of_queue(line: Line) -> Iterator[Sentence]:
     work, name = line.work, line.queue
-    waiting = f"{line.waiting:,} {'job waits' if line.waiting == 1 else 'jobs wait'}"
+    waiting = _what_is_due(line)
     oldest = "" if work.oldest_age is None else f", the oldest for {span(work.oldest_age)}"
     old = work.oldest_age is not None and work.oldest_age >= STUCK_AFTER
     if line.error is not None:
@@ -144,6 +144,14 @@ def _of_queue(line: Line) -> Iterator[Sentence]:
     elif work.slots is not None and work.active >= work.slots and old and (work.last_start_age or 0) > _HELD_TOO_LONG:
         held = f"All {work.slots:,} slots of the global concurrency are taken"
         yield Sentence(1, name, f"{held}, and no job has started for {span(work.last_start_age or 0)}; {waiting}.")
+
+
+def _what_is_due(line: Line) -> str:
+    if line.waiting:
+        return f"{line.waiting:,} {'job waits' if line.waiting == 1 else 'jobs wait'}"
+    if line.work.abandoned:
+        return f"{line.work.active:,} {'job runs' if line.work.active == 1 else 'jobs run'} in workers that are gone"
+    return "jobs wait whose delay is over"
 
 
 async def _of_failures(asked: Asked, line: Line) -> Sentence:

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 
 from bullrush.errors import ConnectionLostError, InvalidOptionError, OutcomeUnknownError, RedisServerError
 from bullrush.extending import JobSchedulerCalls, monitored_queue, run_async, run_blocking
-from bullrush.tasks.cron import CronRule, upsert
+from bullrush.tasks.cron import CronRule, are_lost, upsert
 from bullrush.tasks.middleware import Middleware
 from bullrush.tasks.running.handler import handler_of
 from bullrush.tasks.running.scopes import WorkerScopes
@@ -31,6 +31,8 @@ _TIMEOUT_MS: Final = 2_000
 #: Seconds before Redis is asked again: the first pause, and the longest one.
 _PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 1.0
+#: Seconds between two looks whether Redis still has the schedulers.
+_LOOK_EVERY: Final = 60.0
 #: What may pass. If it does not, the worker meets it as well, and decides whether it ends.
 _AWAY: Final = (ConnectionLostError, OutcomeUnknownError, RedisServerError)
 
@@ -89,7 +91,7 @@ def running(parts: Sequence[Placed], worker: Any) -> Iterator[None]:
         stack.enter_context(parts[0][0].scopes.threads())
         schedulers = _Schedulers(worker, parts)
         refusal = run_blocking(schedulers.make())
-        stack.enter_context(schedulers.made_later(refusal))
+        stack.enter_context(schedulers.kept(refusal))
         yield
 
 
@@ -108,7 +110,7 @@ async def arunning(parts: Sequence[Placed], worker: Any) -> AsyncIterator[None]:
         await stack.enter_async_context(parts[0][0].scopes.loop())
         schedulers = _Schedulers(worker, parts)
         refusal = await run_async(schedulers.make())
-        stack.enter_context(schedulers.made_later(refusal))
+        stack.enter_context(schedulers.kept(refusal))
         yield
 
 
@@ -130,16 +132,38 @@ class _Schedulers:
         return None
 
     @contextmanager
-    def made_later(self, refusal: Exception | None) -> Iterator[None]:
-        """Try again while the block runs, beside the jobs of the worker. None: they are made."""
+    def kept(self, refusal: Exception | None) -> Iterator[None]:
+        """Try again while the block runs, beside the jobs of the worker, and make them again if Redis loses its data.
+
+        Args:
+            refusal: why Redis did not take them; None if it did.
+        """
         ended = threading.Event()
-        if refusal is not None:
+        if refusal is not None or self._wanted:
             # It is not joined, since a call may take its time. A daemon, for the same reason.
-            threading.Thread(target=self._try, args=(refusal, ended), name="bullrush-crons", daemon=True).start()
+            threading.Thread(target=self._keep, args=(refusal, ended), name="bullrush-crons", daemon=True).start()
         try:
             yield
         finally:
             ended.set()
+
+    def _keep(self, refusal: Exception | None, ended: threading.Event) -> None:
+        try:
+            self._try(refusal, ended)
+            while self._wanted and not ended.wait(_LOOK_EVERY) and not self._worker.closing:
+                if run_blocking(self._are_lost()):
+                    _log.warning(
+                        "%r: Redis has lost the job schedulers of its tasks: they are made again", self._worker
+                    )
+                    self._try(run_blocking(self.make()), ended)
+        except Exception:
+            _log.exception("%r: the job schedulers of its tasks cannot be made", self._worker)
+
+    async def _are_lost(self) -> bool:
+        try:
+            return await are_lost(self._calls, self._wanted)
+        except _AWAY:
+            return False  # the worker itself says that Redis is away
 
     def _try(self, refusal: Exception | None, ended: threading.Event) -> None:
         logged: int | str | None = None
@@ -153,11 +177,7 @@ class _Schedulers:
             if isinstance(refusal, RedisServerError) and refusal.code != logged:
                 _log.error("%r: could not make the job schedulers of its tasks: %s", self._worker, refusal)
                 logged = refusal.code
-            try:
-                refusal = run_blocking(self.make())
-            except Exception:
-                _log.exception("%r: the job schedulers of its tasks cannot be made", self._worker)
-                return
+            refusal = run_blocking(self.make())
         if logged is not None:
             _log.warning("%r: the job schedulers of its tasks are made", self._worker)
 

@@ -142,7 +142,8 @@ class Monitor:
         try:
             for name, core in self._monitors.items():
                 work = await due_work(core, limiter[0] if limiter else None)
-                works.append(replace(work, limited=work.limited or name in full))
+                # A worker that lives takes jobs of dead ones back itself.
+                works.append(replace(work, limited=work.limited or name in full, abandoned=False))
         except RedisServerError as error:
             return _REFUSED if error.code == "NOPERM" else None
         except BullrushError:
