@@ -15,14 +15,6 @@ pub fn jittered(duration: Duration) -> Duration {
     duration.mul_f64(0.9 + fastrand::f64() / 5.0)
 }
 
-/// Sleep for that time; forever without one.
-pub async fn sleep_for(time: Option<Duration>) {
-    match time {
-        Some(time) => tokio::time::sleep(time).await,
-        None => std::future::pending().await,
-    }
-}
-
 /// A duration of that many ms; zero if negative.
 pub fn millis(ms: i64) -> Duration {
     Duration::from_millis(u64::try_from(ms).unwrap_or(0))

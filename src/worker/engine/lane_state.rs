@@ -17,6 +17,8 @@ use crate::worker::options::WorkerOptions;
 /// as a missing right, and for another one.
 const PASSING_REFUSAL: Duration = Duration::from_secs(2);
 const LONGEST_REFUSAL: Duration = Duration::from_secs(60);
+/// Longest sleep while rate limited: the limit may be removed by hand.
+const LONGEST_LIMIT: Duration = Duration::from_secs(30);
 /// How long a wait for other queues may last while this one is full.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
@@ -127,6 +129,13 @@ impl LaneState {
             [limited, self.refused_until(), self.rest.until(), self.share.offer_ends(now), self.marker.asked_at];
         let known = known.into_iter().flatten().max();
         known.or_else(|| (!self.may_grow()).then(|| now + LOOK_AGAIN))
+    }
+
+    /// For how long a limit, a refusal or a rest keeps the worker from this queue.
+    pub fn closed_for(&self, now: Instant) -> Option<Duration> {
+        let limited = self.lane.limited_for().map(|left| left.min(LONGEST_LIMIT));
+        let refused = self.refused_until().max(self.rest.until()).map(|until| until.saturating_duration_since(now));
+        limited.max(refused)
     }
 
     /// So many jobs are about to leave.

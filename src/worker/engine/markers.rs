@@ -13,8 +13,6 @@ use crate::worker::sleep::{jittered, millis};
 /// A bug that the fault suite has to find: a worker that has jobs in hand forgets the marker that it has popped.
 const FORGETS_MARKERS: bool = cfg!(feature = "planted-lost-wake-up");
 
-/// Longest sleep while rate limited: the limit may be removed by hand.
-const LONGEST_LIMIT: Duration = Duration::from_secs(30);
 /// How often a worker looks at the markers of its queues that had no jobs, while it waits for none. With many queues
 /// not so often: each look costs the server about a microsecond per queue.
 const MARKER_POLL: Duration = Duration::from_millis(25);
@@ -205,19 +203,23 @@ impl Engine {
         (!lanes.is_empty()).then_some(Watch { lanes, timeout })
     }
 
+    /// When a lane may be served again that may not now.
+    pub(super) fn next_opening(&self) -> Option<Instant> {
+        let now = Instant::now();
+        self.lanes.states.iter().filter_map(|state| state.closed_for(now)).min().map(|left| now + left)
+    }
+
     /// How long until a lane may be served again, or a job of one that is served is due.
     pub(super) fn next_change(&self, may_fetch: bool) -> Option<Duration> {
         let (now, now_ms) = (Instant::now(), now_ms());
         let change = |state: &LaneState| {
-            let limited = state.lane.limited_for().map(|time| time.min(LONGEST_LIMIT));
-            let refused =
-                state.refused_until().max(state.rest.until()).map(|until| until.saturating_duration_since(now));
             let due = || state.hint.due_at().filter(|_| may_fetch).map(|at| millis(at - now_ms));
             let share =
                 || state.share.next_change(now).filter(|_| may_fetch).map(|at| at.saturating_duration_since(now));
-            limited.max(refused).or_else(|| [due(), share()].into_iter().flatten().min())
+            state.closed_for(now).or_else(|| [due(), share()].into_iter().flatten().min())
         };
-        self.lanes.states.iter().filter_map(change).min()
+        let opening = self.waiting.opening.map(|at| at.saturating_duration_since(now));
+        self.lanes.states.iter().filter_map(change).chain(opening).min()
     }
 
     /// There may be jobs again, wherever they are.

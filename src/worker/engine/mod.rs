@@ -167,6 +167,7 @@ impl Engine {
             self.look_where_hinted();
             self.look_for_late_jobs();
             self.renew_wait();
+            self.waiting.opening = self.next_opening();
             let room = self.room(0).count;
             self.check_markers(room > 0).await;
             self.check_refused_markers().await;

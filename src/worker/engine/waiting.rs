@@ -10,9 +10,11 @@ use super::Engine;
 use crate::clock;
 use crate::error::Error;
 use crate::worker::options::Until;
-use crate::worker::sleep::{sleep_for, sleep_until};
+use crate::worker::sleep::sleep_until;
 use crate::worker::state::Closing;
 
+/// The longest time between two turns: what a turn decides must not depend on being woken.
+const LONGEST_SLEEP: Duration = Duration::from_secs(5);
 /// How often a run that ends by itself checks whether its end is reached.
 const END_CHECK: Duration = Duration::from_millis(50);
 
@@ -45,7 +47,7 @@ impl Engine {
             () = self.state.wake.notified() => {}
             // Also without room: then the marker is put back, for a worker that has some.
             popped = self.waiting.waiter.popped() => self.note_popped(popped),
-            () = sleep_for(change) => self.look_again_if_due(),
+            () = tokio::time::sleep(change.unwrap_or(LONGEST_SLEEP).min(LONGEST_SLEEP)) => self.look_again_if_due(),
             () = clock::moved(moves), if change.is_some() || room > 0 => self.look_again(),
             () = tokio::time::sleep(tick), if ends_by_itself || has_claims || gathering => {
                 if ends_by_itself && room > 0 {

@@ -23,6 +23,9 @@ pub struct Waiting {
     pub polled: Instant,
     /// A wait has ended with a marker: there may be more of them.
     pub woken: bool,
+    /// When a lane may be served again that might not when this turn began. A limit may end while the turn decides what
+    /// to wait for: then nothing else would say so.
+    pub opening: Option<Instant>,
     /// Redis has refused a wait because of one of its markers.
     pub refused: bool,
     /// How many jobs had been fetched when a wait for markers ended without one.
@@ -43,6 +46,7 @@ impl Waiting {
             order: WaitOrder::default(),
             polled: Instant::now(),
             woken: false,
+            opening: None,
             refused: false,
             empty_after: None,
             for_all: true,
