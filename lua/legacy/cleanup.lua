@@ -29,7 +29,10 @@ end
 if more > 0 then
   return { total, 1 }
 end
-local rest = { 'id', 'meta-paused', 'meta', 'priority', 'stalled', 'stalled-check', 'limiter' }
+local rest = {
+  'id', 'meta-paused', 'meta', 'priority', 'stalled', 'stalled-check', 'limiter', 'limiter:index', 'limiter:limited',
+  'metrics:completed', 'metrics:completed:data', 'metrics:failed', 'metrics:failed:data',
+}
 for i, name in ipairs(rest) do
   rest[i] = P .. name
 end

@@ -246,7 +246,7 @@ impl Link {
     fn closed_to_writes(&self, tries: &Tries<'_>) -> Error {
         let (endpoint, timeout) = (&self.shared.endpoint, self.timeout.unwrap_or_default().as_millis());
         let text = format!(
-            "Redis at {endpoint} has had no new master within {timeout} ms (the option timeout=, of Tasks redis_timeout=): a failover is under \
+            "Redis at {endpoint} has had no new master within {timeout} ms (the option timeout=, of Tasks redis_timeout=, of commands --timeout): a failover is under \
              way, in which writes wait"
         );
         match tries.sent.is_set() {
@@ -278,7 +278,7 @@ impl Link {
             ("Redis", "nothing was sent. Check that Redis runs there and that the URL is right")
         };
         Error::ConnectionLost(format!(
-            "cannot reach {what} at {endpoint}{reason} within {timeout} ms (the option timeout=, of Tasks redis_timeout=); {advice}"
+            "cannot reach {what} at {endpoint}{reason} within {timeout} ms (the option timeout=, of Tasks redis_timeout=, of commands --timeout); {advice}"
         ))
     }
 

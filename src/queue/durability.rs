@@ -195,7 +195,7 @@ impl Place {
         let missing = if self == Place::Replica { "no replica has" } else { "the disk has not" };
         let timeout = timeout.unwrap_or_default().as_millis();
         not_durable(&format!(
-            "{missing} confirmed them within {timeout} ms (the option timeout=, of Tasks redis_timeout=)"
+            "{missing} confirmed them within {timeout} ms (the option timeout=, of Tasks redis_timeout=, of commands --timeout)"
         ))
     }
 

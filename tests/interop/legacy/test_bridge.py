@@ -179,6 +179,7 @@ def test_a_bridge_keeps_priorities_if_it_is_asked_to(order, kept, bull, old, new
         id = bull.call("add", queue=queue_name, opts={"priority": 9})
         old.bridge(to, until="empty", order=order)
         assert to.get_job(id).priority == kept
+        old.forget()
 
 
 @newest_bull

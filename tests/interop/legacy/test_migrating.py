@@ -207,6 +207,7 @@ def test_priorities_of_bull_keep_their_order_or_become_those_of_bullmq(bull, old
         for id in order:
             redis.hset(old.to_key(id), mapping=theirs[id])
             redis.lpush(old.to_key("wait"), id)
+        old.forget()
         old.migrate(other, order="priority")
         ran = finish_all(redis, node_fleet.get("bullmq5"), other)
     assert ran == (order if bull.library == "bull1" else ["2", "3", "4", "1"])

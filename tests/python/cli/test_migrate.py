@@ -104,9 +104,9 @@ def test_a_dry_run_writes_nothing(run, bull, redis):
     assert sorted(redis.keys(f"*:{bull.name}:*")) == before
 
 
-def test_schedulers_without_a_time_zone_are_named_and_get_the_one_that_is_given(run, bull, target, redis):
-    key = "digest::::0 7 * * *"
-    redis.zadd(f"bull:{bull.name}:repeat", {key: 4_000_000_000_000})
+def test_schedulers_without_a_time_zone_are_named_and_get_the_one_that_is_given(run, bull, target):
+    bull.add("digest", repeat={"pattern": "0 7 * * *"})
+    (key,) = (one.key for one in bull.get_repeatables())
     note = f"special: 1 in repeat ({key}): its cron pattern has no time zone"
     rehearsed = run("migrate", bull.name, "--to-prefix", "moved", "--dry-run")
     assert note in rehearsed.out and "--tz ZONE gives it one" in rehearsed.out
@@ -180,12 +180,32 @@ def test_jobs_that_came_after_the_cleanup_are_moved_by_the_next_run(run, bull, t
     assert run(*words, "--verify").code == 0 and target.get_waiting_count() == 3
 
 
-def test_a_signpost_to_another_queue_does_not_imply_merge(run, bull, target):
-    run("migrate", bull.name, "--to-name", f"{bull.name}-other")
-    bull.add("late")
-    target.add("old")
-    refused = run("migrate", bull.name, "--to-prefix", "moved")
-    assert refused.code == 3 and "say --merge " in refused.err
+def test_a_repeatable_that_has_ended_does_not_begin_anew(run, bull, target, redis):
+    ended = "digest::::0 7 * * *"
+    redis.zadd(f"bull:{bull.name}:repeat", {ended: 1_700_000_000_000})
+    moved = run("migrate", bull.name, "--to-prefix", "moved")
+    assert moved.code == 1 and "it has no next job: it has reached its limit or its end" in moved.out
+    assert target.get_job_schedulers() == []
+    assert bull.remove_repeatable(ended)
+    assert run("migrate", bull.name, "--to-prefix", "moved").code == 0
+
+
+@pytest.mark.parametrize("mode", ["--dry-run", "--verify", "--cleanup", "--bridge", None])
+def test_a_queue_that_has_moved_does_not_move_to_another_one_by_a_slip(run, bull, target, mode):
+    run("migrate", bull.name, "--to-prefix", "moved")
+    late = bull.add("late")
+    refused = run("migrate", bull.name, "--to-prefix", "movde", *([mode] if mode else []), "--yes")
+    assert refused.code == 3 and "have moved to moved:" in refused.err
+    assert bull.get_job(late.id) is not None
+
+
+def test_a_new_queue_that_was_resumed_is_not_paused_again(run, bull, target, redis):
+    redis.set(f"bull:{bull.name}:meta-paused", 1)
+    run("migrate", bull.name, "--to-prefix", "moved")
+    assert target.is_paused()
+    target.resume()
+    run("migrate", bull.name, "--to-prefix", "moved")
+    assert not target.is_paused()
 
 
 @pytest.mark.parametrize("mode", ["--dry-run", "--verify", None])

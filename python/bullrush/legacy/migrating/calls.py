@@ -12,7 +12,7 @@ from bullrush.legacy.bridging.remembered import decoded_object
 from bullrush.legacy.convert import UNNAMED, Order, Rules
 from bullrush.legacy.flavor import LegacyBase
 from bullrush.legacy.migrating.abandoned import WAIT, Abandoned
-from bullrush.legacy.migrating.claims import check_claims, check_forgettable
+from bullrush.legacy.migrating.claims import check_claims, check_forgettable, check_signpost
 from bullrush.legacy.migrating.migration import STATE_OF, Migration
 from bullrush.legacy.migrating.moved import Ids, Mover, new_ids
 from bullrush.legacy.migrating.movers import claiming_mover, repeating, slot_mover, source_at
@@ -109,6 +109,7 @@ class LegacyMigrating(LegacyBase):
         before = await count_states(self, STATES)
         report = MigrationReport(before=before, notes=await survey.keys(), dry_run=options.dry_run)
         if options.dry_run:
+            await check_signpost(self, target)
             await self._rehearse(target, options, survey, report)
             return report
 
@@ -136,7 +137,7 @@ class LegacyMigrating(LegacyBase):
             await migration.move_waiting()
         else:
             report.left += await survey.active()
-        await migration.move_repeatables()
+        await migration.note_repeatables()
         for state in FINISHED:
             known = await self._history_of(target, state)
             await migration.move_finished(state, await survey.newest(state, options.history - known))
@@ -160,6 +161,7 @@ class LegacyMigrating(LegacyBase):
         """
         target = check_target(to, self.qualified_name, place(self._url))
         await self._check_known()
+        await check_signpost(self, target)
         survey = Survey(self.core, self.qualified_name)
         counts = await reply(core_of(target).get_counts(list(TARGET_STATES.values())))
         new_ids_of = _new_ids_of(target, await self._ids_to_be(target, counts, merge=True))
@@ -231,6 +233,7 @@ class LegacyMigrating(LegacyBase):
         target = None if to is None else check_target(to, self.qualified_name, place(self._url))
         await self._check_owner()
         if target is not None:
+            await check_signpost(self, target)
             await self._check_mirrored(target)
         deleted, more = 0, 1
         while more:
@@ -271,7 +274,8 @@ class LegacyMigrating(LegacyBase):
     async def _open(self, target: QueueCalls[Any], source: str, options: Options, survey: Survey) -> Ids:
         """Register the migration; return whether jobs keep their ids."""
         await check_claims(self, target)
-        merge = options.merge or await leads_to(self, target)
+        again = await leads_to(self, target)
+        merge = options.merge or again
         call: list[int | str | bytes] = [source, int(merge), await survey.last_id()]
         [answer] = await reply(core_of(target).legacy_calls("open_migration", [call]))
         if answer == -1:
@@ -280,7 +284,8 @@ class LegacyMigrating(LegacyBase):
                 "then). Nothing was moved"
             )
         await leave_signpost(self, target)
-        if await survey.is_paused() and not await reply(core_of(target).is_paused()):
+        # Only the first time: later somebody may have resumed the new queue.
+        if not again and await survey.is_paused() and not await reply(core_of(target).is_paused()):
             await reply(core_of(target).pause())
         return "kept" if answer == b"kept" else "l-"
 

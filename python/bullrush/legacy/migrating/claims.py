@@ -45,6 +45,7 @@ async def check_claims(queue: LegacyBase, target: QueueCalls[Any]) -> int:
     """
     count, to = await count_claimed(queue), await read_signpost(queue)
     if not count or to is None:  # without a signpost they may be those of a call of `remove` that was interrupted
+        await check_signpost(queue, target)
         return count
     if not await leads_to(queue, target):
         raise LegacyQueueError(
@@ -61,6 +62,20 @@ async def check_claims(queue: LegacyBase, target: QueueCalls[Any]) -> int:
             f"{_claimed(queue, count)} claimed, and {target.qualified_name} knows of no move from {source}{more}"
         )
     return count
+
+
+async def check_signpost(queue: LegacyBase, target: QueueCalls[Any]) -> None:
+    """Check that the jobs of the queue have gone to this one, or to none yet.
+
+    Raises:
+        LegacyQueueError: they have gone to another one.
+    """
+    to = await read_signpost(queue)
+    if to is not None and not await leads_to(queue, target):
+        raise LegacyQueueError(
+            f"the jobs of queue {queue.qualified_name} have moved to {to}: use that one "
+            f"(`{to.command(queue.prefix, queue.name)}`), or call LegacyQueue.forget() first, or --forget"
+        )
 
 
 def _claimed(queue: LegacyBase, count: int) -> str:

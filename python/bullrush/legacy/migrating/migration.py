@@ -84,14 +84,12 @@ class Migration:
             if self._done == before:
                 return self._done - begun
 
-    async def move_repeatables(self) -> None:
-        """Move repeatables whose pending job is gone; the others have moved with it."""
+    async def note_repeatables(self) -> None:
+        """Note the repeatables that are left: those with a job to run have moved with it."""
         if self._repeating is None:
             return
         [active] = await self._read([["LRANGE", f"{self._source}:active", 0, -1]])
-        moved, left = await self._repeating.move_rest([id.decode(errors="replace") for id in active])
-        for repeatable, notes in moved:
-            self._add_scheduler(repeatable.key, notes)
+        left = await self._repeating.left([id.decode(errors="replace") for id in active])
         self._report.left += [Remark(key, "repeat", reason) for key, reason in left.items()]
 
     async def move_active(self, ids: Sequence[str]) -> None:

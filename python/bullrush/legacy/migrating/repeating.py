@@ -14,6 +14,11 @@ from bullrush.legacy.wrong_types import WrongType, read_keys
 if TYPE_CHECKING:
     from bullrush.extending import CoreQueue
 
+#: Bull keeps a repeatable that has reached its end. A scheduler made of it would run again, with data nobody gave.
+_ENDED: Final = (
+    "it has no next job: it has reached its limit or its end, or that job was removed. Add it as a job scheduler if it is "
+    "still wanted, and remove it here, by LegacyQueue.remove_repeatable(key) or --remove KEY"
+)
 _UNREADABLE: Final = "its key cannot be read: add it again as a job scheduler, and remove it here"
 
 
@@ -124,28 +129,20 @@ class Repeating:
                 return raw
         return None
 
-    async def move_rest(self, active: Sequence[str]) -> tuple[list[tuple[Repeatable, tuple[str, ...]]], dict[str, str]]:
-        """Move repeatables that have no pending job: somebody has removed it.
+    async def left(self, active: Sequence[str]) -> dict[str, str]:
+        """Return the keys of the repeatables that have no job to move, with the reason.
 
         Args:
             active: ids of active jobs; the repeatable of such a job gets its next one at this moment.
-
-        Returns:
-            The repeatables that were moved; the keys of those that were not, with the reason.
         """
-        moved, left = [], {}
-        for one in await self.read():
-            if any(id.startswith("repeat:") and id.endswith(f":{one.next}") for id in active):
-                left[one.key] = "a worker runs its job: run again"
-                continue
-            notes = await self._move(one, "delayed", "", None)
-            if notes is None:
-                left[one.key] = (
-                    _UNREADABLE if as_scheduler(one, None, 0, self._rules) is None else "it has changed: run again"
-                )
-            else:
-                moved.append((one, notes))
-        return moved, left
+        return {one.key: await self._why_left(one, active) for one in await self.read()}
+
+    async def _why_left(self, one: Repeatable, active: Sequence[str]) -> str:
+        if any(id.startswith(PENDING) and id.endswith(f":{one.next}") for id in active):
+            return "a worker runs its job: run again"
+        if as_scheduler(one, None, 0, self._rules) is None:
+            return _UNREADABLE
+        return _ENDED if await self._delayed_job(one) is None else "it has changed: run again"
 
     async def _move(
         self, repeatable: Repeatable, place: str, pending_id: str, raw: dict[str, bytes] | None
