@@ -77,6 +77,7 @@ def test_the_buttons_do_what_they_say(browser: Browser, address: str, failed: Qu
     browser("open", f"{address}/q/{failed.name}/failures")
     browser("click", "button:has-text('Retry these 2')")
     browser("see", "2 jobs wait again.")
+    browser("reload")
     assert failed.get_job_counts("waiting", "failed") == {"waiting": 3, "failed": 1, "paused": 0}
     browser("open", f"{address}/q/{failed.name}/jobs/3")
     browser("click", "summary:has-text('Remove')")

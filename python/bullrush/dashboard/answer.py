@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,29 @@ class Answer:
     title: str
     content: dict[str, Any]
     status: int = 200
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a change has done. The browser is led back to the page that asked for it, which says this.
+
+    Attributes:
+        queue: the name of the queue.
+        text: what was done, in a sentence.
+        command: the ``bullrush`` command that does the same.
+        stayed: what was left as it was, and why.
+        is_gone: the job of the page is there no more.
+    """
+
+    queue: str
+    text: str
+    command: str
+    stayed: Sequence[str] = ()
+    is_gone: bool = False
+
+    def content(self) -> dict[str, Any]:
+        """Return what a program gets."""
+        return {"queue": self.queue, "done": self.text, "command": self.command, "stayed": list(self.stayed)}
 
 
 @dataclass(frozen=True)

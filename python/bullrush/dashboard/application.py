@@ -13,13 +13,14 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from bullrush.dashboard.addresses import parts_of
-from bullrush.dashboard.answer import Asked
+from bullrush.dashboard.answer import Asked, Done
 from bullrush.dashboard.masks import Masks
+from bullrush.dashboard.notices import Notices, way_back
 from bullrush.dashboard.origin import demand_same_origin
 from bullrush.dashboard.refusal import RefusalError, refusal_of
-from bullrush.dashboard.rendering import page, refusal, static
+from bullrush.dashboard.rendering import json, page, redirect, refusal, static, wants_json
 from bullrush.dashboard.rights import Authenticate, Authorize, Viewer
-from bullrush.dashboard.routes import ROUTES, Route
+from bullrush.dashboard.routes import ROUTES, Change, Look
 from bullrush.dashboard.source import Source
 from bullrush.errors import BullrushError
 from bullrush.extending import check_prefix
@@ -86,6 +87,7 @@ class Dashboard:
         self._authorize = authorize
         self._settings = settings
         self._place = address(source.url)
+        self._notices = Notices()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -110,10 +112,12 @@ class Dashboard:
             viewer = await self._viewer(request)
             around = {"viewer": viewer.name, "place": self._place, "read_only": self._settings.read_only}
             route, named = _route(request, parts)
-            asked = await self._asked(request, viewer, route, named)
+            asked = Asked(request, viewer, self._source, self._settings.masks, named, await self._form(request, route))
             if route.right != "each":
                 await viewer.demand(route.right, asked.queue_name)
-            return page(request, await route.handler(asked), **around)
+            if isinstance(route, Change):
+                return self._changed(asked, await route.handler(asked))
+            return page(request, await route.handler(asked), notice=self._notices.of(request, viewer.name), **around)
         except RefusalError as error:
             refused = error
         except BullrushError as error:
@@ -127,15 +131,20 @@ class Dashboard:
             raise RefusalError(401, "Nobody is logged in.")
         return Viewer(name, self._authorize, self._source.prefix, read_only=self._settings.read_only)
 
-    async def _asked(self, request: Request, viewer: Viewer, route: Route, named: dict[str, str]) -> Asked:
-        form: dict[str, str] = {}
-        if route.method == "post":
-            demand_same_origin(request, self._settings.origin)
-            form = await _form(request)
-        return Asked(request, viewer, self._source, self._settings.masks, named, form)
+    async def _form(self, request: Request, route: Look | Change) -> dict[str, str]:
+        if isinstance(route, Look):
+            return {}
+        demand_same_origin(request, self._settings.origin)
+        return await _form(request)
+
+    def _changed(self, asked: Asked, done: Done) -> Response:
+        """Return what is said of a change: a reload must not make it again, so that a browser is led to a page."""
+        if wants_json(asked.request):
+            return json(done.content())
+        return redirect(way_back(asked.request, done, self._notices.keep(asked.viewer.name, done)))
 
 
-def _route(request: Request, parts: list[str]) -> tuple[Route, dict[str, str]]:
+def _route(request: Request, parts: list[str]) -> tuple[Look | Change, dict[str, str]]:
     asked = request.method.lower()
     method = "get" if asked == "head" else asked
     found = [(route, named) for route in ROUTES if (named := route.match(parts or [""])) is not None]

@@ -11,10 +11,11 @@ from typing import Any, Final
 import orjson
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from bullrush.dashboard.addresses import Addresses
 from bullrush.dashboard.answer import Answer
+from bullrush.dashboard.notices import FIELD
 from bullrush.extending import JSON
 from bullrush.inspection import span
 
@@ -49,8 +50,7 @@ def page(request: Request, answer: Answer, **context: Any) -> Response:
         context: what stands around it.
     """
     if wants_json(request):
-        body = orjson.dumps(answer.content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-        return _with_headers(Response(body, answer.status, media_type="application/json"))
+        return json(answer.content, answer.status)
     addresses = Addresses(request.scope.get("root_path", ""))
     text = _TEMPLATES.get_template(answer.template).render(
         answer.content,
@@ -58,10 +58,21 @@ def page(request: Request, answer: Answer, **context: Any) -> Response:
         to=addresses.of,
         to_job=addresses.of_job,
         version=VERSION,
-        as_json=str(request.url.include_query_params(format="json").query),
-        **context,
+        as_json=_query(request, format="json"),
+        **{"notice": None, **context},
     )
     return _with_headers(Response(text, answer.status, media_type="text/html"))
+
+
+def json(content: dict[str, Any], status: int = 200) -> Response:
+    """Return an answer to a program."""
+    body = orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    return _with_headers(Response(body, status, media_type="application/json"))
+
+
+def redirect(address: str) -> Response:
+    """Lead a browser to a page, which it asks for with GET."""
+    return _with_headers(RedirectResponse(address, 303))
 
 
 def refusal(request: Request, status: int, sentence: str, **context: Any) -> Response:
@@ -84,6 +95,11 @@ def wants_json(request: Request) -> bool:
         return asked == "json"
     accepted = request.headers.get("accept", "")
     return "application/json" in accepted and "text/html" not in accepted
+
+
+def _query(request: Request, **more: str) -> str:
+    """Return the query string of a page, without the notice that it has shown once."""
+    return str(request.url.remove_query_params([FIELD]).include_query_params(**more).query)
 
 
 def _with_headers(response: Response) -> Response:
