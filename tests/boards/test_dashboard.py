@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -18,9 +19,10 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 
 
 @pytest.fixture
-def address(browser: Browser, redis_url: str) -> Iterator[str]:
+def address(browser: Browser, redis_url: str, tmp_path: Path) -> Iterator[str]:
     """Serve the dashboard as its command does, log in by the link, and return where it is."""
     command = [sys.executable, "-m", "bullrush", "dashboard", redis_url, "--json"]
+    command += ["--history", str(tmp_path / "history.db")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as served:
         assert served.stdout is not None
         link = json.loads(served.stdout.readline())["url"]

@@ -6,7 +6,7 @@ import argparse
 import ipaddress
 import sys
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from bullrush.cli.terminal.ending import USAGE, CommandError
 from bullrush.cli.terminal.options import add_connection, url_of
@@ -14,12 +14,18 @@ from bullrush.cli.terminal.output import say, write, write_json
 from bullrush.extending import check_prefix
 from bullrush.url import address
 
+if TYPE_CHECKING:
+    from bullrush.dashboard import Recording
+
 EXAMPLES = """\
   bullrush dashboard                                   prints a link; Ctrl-C ends it
   bullrush dashboard redis://10.0.0.5:6379/0 --read-only
   bullrush dashboard --port 8123 --mask password --mask card_number
+  bullrush dashboard --history /var/lib/jobs/history.db
   bullrush dashboard --host 0.0.0.0 --password-file /run/secrets/dashboard --allow-host ops.example.org"""
 
+#: In place of a file: nothing is recorded, and nothing is shown of a history.
+_NO_HISTORY: Final = "none"
 _HERE: Final = "127.0.0.1"
 _MOST_PORTS: Final = 65_535
 
@@ -49,6 +55,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FIELD",
         help="a field of the data whose values nobody sees; may be repeated",
     )
+    parser.add_argument(
+        "--history",
+        metavar="FILE",
+        help="record what happens to jobs into this file, or read it if another process does; 'none' does neither "
+        "(default: a file in the user's folder of state)",
+    )
     add_connection(parser)
 
 
@@ -61,13 +73,16 @@ def run(options: argparse.Namespace) -> int:
     if password is None and not _is_here(options.host):
         raise CommandError(f"whoever reaches {options.host} could get in: --password-file FILE gives a password", USAGE)
     try:
-        from bullrush.dashboard import Gate, app, listen, serve
+        from bullrush.dashboard import Gate, Recording, app, listen, serve, usual_file
     except ModuleNotFoundError as error:
         raise CommandError(f"{error.name} is not installed: pip install 'bullrush[dashboard]'", USAGE) from None
     try:
         listening = listen(options.host, options.port)
     except OSError as error:
         raise CommandError(f"{options.host}:{options.port}: {error.strerror or error}", USAGE) from None
+    history = None
+    if options.history != _NO_HISTORY:
+        history = usual_file(url_of(options), options.prefix) if options.history is None else Path(options.history)
     with listening:
         port = listening.getsockname()[1]
         gate = Gate(port, password=password, hosts=[options.host, *options.allow_host])
@@ -79,15 +94,19 @@ def run(options: argparse.Namespace) -> int:
             prefix=check_prefix(options.prefix),
             read_only=options.read_only,
             mask=options.mask,
+            history=history,
             timeout=options.timeout,
         )
         shown = f"[{options.host}]" if ":" in options.host else options.host
         link = f"http://{shown}:{port}/" + ("" if gate.token is None else f"login?token={gate.token}")
-        serve(gate, listening, lambda: _print(options, link))
+        recording = None
+        if history is not None:
+            recording = Recording(history, url_of(options), options.prefix, without_texts=bool(options.mask))
+        serve(gate, listening, recording, lambda: _print(options, link, recording))
     return 0
 
 
-def _print(options: argparse.Namespace, link: str) -> None:
+def _print(options: argparse.Namespace, link: str, recording: Recording | None) -> None:
     redis = address(url_of(options))
     if options.json:
         write_json({"url": link, "redis": redis}, line=True)
@@ -95,6 +114,9 @@ def _print(options: argparse.Namespace, link: str) -> None:
         write(f"The queues at {redis}: {link}")
         if options.password_file is None:
             say("The link works once; then the browser knows you. Ctrl-C ends the dashboard.")
+        if recording is not None:
+            about = "records into it" if recording.obstacle is None else f"does not record: {recording.obstacle}"
+            say(f"The history is {recording.file}; this dashboard {about}.")
     sys.stdout.flush()
 
 

@@ -4,7 +4,8 @@
 """
 
 from bullrush.dashboard.application import app
+from bullrush.dashboard.history import Recording, usual_file
 from bullrush.dashboard.rights import Action, Authenticate, Authorize
 from bullrush.dashboard.serving import Gate, listen, serve
 
-__all__ = ["Action", "Authenticate", "Authorize", "Gate", "app", "listen", "serve"]
+__all__ = ["Action", "Authenticate", "Authorize", "Gate", "Recording", "app", "listen", "serve", "usual_file"]

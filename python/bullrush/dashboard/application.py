@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
@@ -14,6 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from bullrush.dashboard.addresses import parts_of
 from bullrush.dashboard.answer import Asked, Done
+from bullrush.dashboard.history import Memory
 from bullrush.dashboard.masks import Masks
 from bullrush.dashboard.notices import Notices, way_back
 from bullrush.dashboard.origin import demand_same_origin
@@ -40,6 +42,7 @@ def app(
     read_only: bool = False,
     mask: Iterable[str] = (),
     origin: str | None = None,
+    history: str | Path | None = None,
     timeout: int = _TIMEOUT,
 ) -> Dashboard:
     """Make the dashboard as an ASGI app, to be mounted in Starlette, FastAPI or Django below any path.
@@ -54,12 +57,15 @@ def app(
         read_only: True lets nobody change anything.
         mask: the names of fields whose values nobody sees, at any depth of data, results and progress.
         origin: the scheme and host of the pages, such as ``https://ops.example.org``, if a proxy changes them.
+        history: the file that a `bullrush.recorder.Recorder` writes of these queues. The app only reads it; it may
+            come later.
         timeout: ms that a round trip to Redis may take.
 
     Returns:
         The app. It connects at the first request.
     """
-    source = Source(resolve(url), check_prefix(prefix), timeout)
+    memory = None if history is None else Memory(Path(history))
+    source = Source(resolve(url), check_prefix(prefix), timeout, memory)
     return Dashboard(source, authenticate, authorize, Settings(read_only, Masks(mask), origin))
 
 

@@ -15,6 +15,7 @@ from starlette.responses import RedirectResponse, Response
 
 from bullrush.dashboard.addresses import Addresses
 from bullrush.dashboard.answer import Answer
+from bullrush.dashboard.drawing import WORDS, sparkline, track, tracks
 from bullrush.dashboard.notices import FIELD
 from bullrush.extending import JSON
 from bullrush.inspection import span
@@ -139,6 +140,11 @@ def _cut(text: str) -> str:
     )
 
 
+def _rate(value: float) -> str:
+    """Return so many per second."""
+    return f"{value:,.0f}" if value >= 10 or value == 0 else f"{value:.1f}" if value >= 0.1 else f"{value:.2g}"
+
+
 def _line(text: str, most: int = 160) -> str:
     """Return the first line of a text, cut."""
     line = (text.splitlines() or [""])[0]
@@ -152,4 +158,7 @@ _TEMPLATES: Final = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_TEMPLATES.filters.update(number=_number, ago=_ago, clock=_clock, json=_json, cut=_cut, line=_line, span=span)
+_TEMPLATES.globals.update(sparkline=sparkline, tracks=tracks, lane=track, words=WORDS)
+_TEMPLATES.filters.update(
+    number=_number, ago=_ago, clock=_clock, json=_json, cut=_cut, line=_line, rate=_rate, span=span
+)

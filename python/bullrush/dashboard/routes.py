@@ -9,6 +9,7 @@ from typing import ClassVar, Final, Literal
 from bullrush.dashboard import actions
 from bullrush.dashboard.answer import Answer, Asked, Done
 from bullrush.dashboard.pages.failures import failures
+from bullrush.dashboard.pages.history import history
 from bullrush.dashboard.pages.job import job
 from bullrush.dashboard.pages.jobs import jobs
 from bullrush.dashboard.pages.overview import overview
@@ -77,6 +78,7 @@ ROUTES: Final[tuple[Look | Change, ...]] = (
     Look("/q/{queue}/failures", "data", failures),
     Look("/q/{queue}/workers", "view", workers),
     Look("/q/{queue}/schedulers", "view", schedulers),
+    Look("/q/{queue}/history", "view", history),
     Change("/q/{queue}/retry", "run", actions.retry),
     Change("/q/{queue}/promote", "run", actions.promote),
     Change("/q/{queue}/remove", "remove", actions.remove),

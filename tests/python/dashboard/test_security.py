@@ -28,7 +28,7 @@ ROLES: dict[str, set[str]] = {
     "admin": set(ACTIONS),
 }
 #: Each page of a queue, beside the first page.
-PLACES = ("", "/jobs/1", "/failures", "/workers", "/schedulers")
+PLACES = ("", "/jobs/1", "/failures", "/workers", "/schedulers", "/history")
 
 
 def dump(redis: Redis) -> dict[str, Any]:

@@ -66,6 +66,7 @@ async def jobs(asked: Asked) -> Answer:
         "counts": counts,
         "workers": connected,
         "schedulers": schedulers,
+        "recorded": asked.source.memory is not None,
         "state": state,
         "filter": {"name": asked.query("name"), "failure": asked.query("failure")},
         "start": asked.position("from"),
