@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from starlette.requests import Request
@@ -24,12 +24,14 @@ class Answer:
         title: what stands in the tab of the browser.
         content: all that it says. The template shows it, and as JSON it is the page, so nothing is hidden in only one.
         status: the status of HTTP.
+        chosen: fields of the query string that the page has chosen itself. When it is read again, they stay.
     """
 
     template: str
     title: str
     content: dict[str, Any]
     status: int = 200
+    chosen: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qsl
@@ -20,9 +21,21 @@ from bullrush.dashboard.masks import Masks
 from bullrush.dashboard.notices import Notices, way_back
 from bullrush.dashboard.origin import demand_same_origin
 from bullrush.dashboard.refusal import RefusalError, refusal_of
-from bullrush.dashboard.rendering import json, page, redirect, refusal, static, wants_json
+from bullrush.dashboard.rendering import (
+    json,
+    live_part,
+    page,
+    part,
+    query_of,
+    redirect,
+    refusal_page,
+    static,
+    unchanged,
+    wants_json,
+)
 from bullrush.dashboard.rights import Authenticate, Authorize, Viewer
 from bullrush.dashboard.routes import ROUTES, Change, Look
+from bullrush.dashboard.shared import Shared
 from bullrush.dashboard.source import Source
 from bullrush.errors import BullrushError
 from bullrush.extending import check_prefix
@@ -94,6 +107,7 @@ class Dashboard:
         self._settings = settings
         self._place = address(source.url)
         self._notices = Notices()
+        self._shared = Shared()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -123,12 +137,17 @@ class Dashboard:
                 await viewer.demand(route.right, asked.queue_name)
             if isinstance(route, Change):
                 return self._changed(asked, await route.handler(asked))
-            return page(request, await route.handler(asked), notice=self._notices.of(request, viewer.name), **around)
+            if route.is_live and _is_polled(request):
+                return await self._polled(asked, route)
+            notice = self._notices.of(request, viewer.name)
+            return page(request, await route.handler(asked), notice=notice, live=route.is_live, **around)
         except RefusalError as error:
             refused = error
         except BullrushError as error:
             refused = refusal_of(error)
-        return refusal(request, refused.status, refused.sentence, **around)
+        if _is_polled(request):
+            return part(live_part(request, refusal_page(refused)), None, refused.status)
+        return page(request, refusal_page(refused), **around)
 
     async def _viewer(self, request: Request) -> Viewer:
         found = self._authenticate(request)
@@ -143,11 +162,26 @@ class Dashboard:
         demand_same_origin(request, self._settings.origin)
         return await _form(request)
 
+    async def _polled(self, asked: Asked, route: Look) -> Response:
+        """Return the live part of a page, or that it is still the same."""
+        request = asked.request
+        name = (request.scope.get("root_path", ""), route.path, *asked.parts.items(), query_of(request))
+        found = await self._shared.text(name, asked.viewer, partial(route.handler, asked), partial(live_part, request))
+        if request.headers.get("if-none-match") == found.tag:
+            return unchanged(found.tag)
+        return part(found.html, found.tag)
+
     def _changed(self, asked: Asked, done: Done) -> Response:
         """Return what is said of a change: a reload must not make it again, so that a browser is led to a page."""
+        self._shared.forget()
         if wants_json(asked.request):
             return json(done.content())
         return redirect(way_back(asked.request, done, self._notices.keep(asked.viewer.name, done)))
+
+
+def _is_polled(request: Request) -> bool:
+    """Tell whether a page asks for its live part: htmx says so."""
+    return request.headers.get("hx-request") == "true" and request.method.lower() == "get"
 
 
 def _route(request: Request, parts: list[str]) -> tuple[Look | Change, dict[str, str]]:
@@ -164,8 +198,8 @@ def _route(request: Request, parts: list[str]) -> tuple[Look | Change, dict[str,
 
 async def _form(request: Request) -> dict[str, str]:
     body = b""
-    async for part in request.stream():
-        body += part
+    async for piece in request.stream():
+        body += piece
         if len(body) > _LONGEST_FORM:
             raise RefusalError(413, "The form is too long.")
     return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))

@@ -17,6 +17,8 @@ from bullrush.dashboard.addresses import Addresses
 from bullrush.dashboard.answer import Answer
 from bullrush.dashboard.drawing import WORDS, sparkline, track, tracks
 from bullrush.dashboard.notices import FIELD
+from bullrush.dashboard.refusal import RefusalError
+from bullrush.dashboard.shared import POLL_EVERY
 from bullrush.extending import JSON
 from bullrush.inspection import span
 
@@ -32,10 +34,12 @@ _HEADERS: Final = {
     "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-_STATIC: Final = {
-    file.name: file.read_bytes() for file in sorted((Path(__file__).parent / "static").iterdir()) if file.is_file()
-}
 _KINDS: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+_STATIC: Final = {
+    file.name: file.read_bytes()
+    for file in sorted((Path(__file__).parent / "static").iterdir())
+    if file.suffix in _KINDS
+}
 #: It changes with the files, so that a browser may keep them.
 VERSION: Final = blake2s(b"".join(_STATIC.values()), digest_size=6).hexdigest()
 #: Longer values are cut in HTML; JSON has all of them.
@@ -52,17 +56,40 @@ def page(request: Request, answer: Answer, **context: Any) -> Response:
     """
     if wants_json(request):
         return json(answer.content, answer.status)
+    text = _rendered(request, answer, "base.html", {"notice": None, "live": False, **context})
+    return _with_headers(Response(text, answer.status, media_type="text/html"))
+
+
+def live_part(request: Request, answer: Answer) -> str:
+    """Return the part of a page that is kept up to date, as HTML."""
+    # Space around it would be a part of its own.
+    return _rendered(request, answer, "live.html", {}).strip()
+
+
+def part(html: str, tag: str | None, status: int = 200) -> Response:
+    """Return the live part of a page, named by its tag if it may be asked for again by that."""
+    headers = {} if tag is None else {"ETag": tag}
+    return _with_headers(Response(html, status, headers, media_type="text/html"))
+
+
+def unchanged(tag: str) -> Response:
+    """Return the answer to a page that shows this part already."""
+    return _with_headers(Response(status_code=204, headers={"ETag": tag}))
+
+
+def _rendered(request: Request, answer: Answer, around: str, context: dict[str, Any]) -> str:
     addresses = Addresses(request.scope.get("root_path", ""))
-    text = _TEMPLATES.get_template(answer.template).render(
+    return _TEMPLATES.get_template(answer.template).render(
         answer.content,
+        around=around,
         title=answer.title,
         to=addresses.of,
         to_job=addresses.of_job,
         version=VERSION,
-        as_json=_query(request, format="json"),
-        **{"notice": None, **context},
+        as_json=query_of(request, format="json"),
+        as_it_is=query_of(request, **answer.chosen),
+        **context,
     )
-    return _with_headers(Response(text, answer.status, media_type="text/html"))
 
 
 def json(content: dict[str, Any], status: int = 200) -> Response:
@@ -76,9 +103,9 @@ def redirect(address: str) -> Response:
     return _with_headers(RedirectResponse(address, 303))
 
 
-def refusal(request: Request, status: int, sentence: str, **context: Any) -> Response:
+def refusal_page(refused: RefusalError) -> Answer:
     """Return a page that is one sentence."""
-    return page(request, Answer("refusal.html", str(status), {"error": sentence}, status), **context)
+    return Answer("refusal.html", str(refused.status), {"error": refused.sentence}, refused.status)
 
 
 def static(name: str) -> Response | None:
@@ -98,8 +125,8 @@ def wants_json(request: Request) -> bool:
     return "application/json" in accepted and "text/html" not in accepted
 
 
-def _query(request: Request, **more: str) -> str:
-    """Return the query string of a page, without the notice that it has shown once."""
+def query_of(request: Request, **more: str) -> str:
+    """Return the query string of a page, without the notice that it shows once."""
     return str(request.url.remove_query_params([FIELD]).include_query_params(**more).query)
 
 
@@ -158,6 +185,7 @@ _TEMPLATES: Final = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+_TEMPLATES.globals.update(poll_every=POLL_EVERY)
 _TEMPLATES.globals.update(sparkline=sparkline, tracks=tracks, lane=track, words=WORDS)
 _TEMPLATES.filters.update(
     number=_number, ago=_ago, clock=_clock, json=_json, cut=_cut, line=_line, rate=_rate, span=span

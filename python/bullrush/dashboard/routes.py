@@ -53,9 +53,11 @@ class Look(Route):
 
     Attributes:
         handler: what answers.
+        is_live: it has a part that is kept up to date while somebody looks: the block ``live`` of its template.
     """
 
     handler: Callable[[Asked], Awaitable[Answer]]
+    is_live: bool = False
     method: ClassVar[str] = "get"
 
 
@@ -72,11 +74,11 @@ class Change(Route):
 
 
 ROUTES: Final[tuple[Look | Change, ...]] = (
-    Look("/", "each", overview),
-    Look("/q/{queue}", "view", jobs),
-    Look("/q/{queue}/jobs/{id}", "view", job),
+    Look("/", "each", overview, is_live=True),
+    Look("/q/{queue}", "view", jobs, is_live=True),
+    Look("/q/{queue}/jobs/{id}", "view", job, is_live=True),
     Look("/q/{queue}/failures", "data", failures),
-    Look("/q/{queue}/workers", "view", workers),
+    Look("/q/{queue}/workers", "view", workers, is_live=True),
     Look("/q/{queue}/schedulers", "view", schedulers),
     Look("/q/{queue}/history", "view", history),
     Change("/q/{queue}/retry", "run", actions.retry),

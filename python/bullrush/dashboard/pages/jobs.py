@@ -77,7 +77,7 @@ async def jobs(asked: Asked) -> Answer:
         "may": may,
         "commands": {verb: command([verb], [queue.name], asked.source.prefix)},
     }
-    return Answer("jobs.html", queue.name, content)
+    return Answer("jobs.html", queue.name, content, chosen={"state": state})
 
 
 async def _find(asked: Asked, state: str, total: int) -> Found:

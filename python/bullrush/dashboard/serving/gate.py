@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from bullrush.dashboard.answer import Answer
 from bullrush.dashboard.origin import demand_same_origin
 from bullrush.dashboard.refusal import RefusalError
-from bullrush.dashboard.rendering import page, refusal
+from bullrush.dashboard.rendering import page, refusal_page
 
 #: Who is named on the pages: there is one user.
 _NAME: Final = "local"
@@ -133,7 +133,7 @@ class Gate:
 
 
 def _refused(request: Request, status: int, sentence: str) -> Response:
-    return refusal(request, status, sentence, viewer=None, place=None)
+    return page(request, refusal_page(RefusalError(status, sentence)), viewer=None, place=None)
 
 
 def _equal(given: str, wanted: str) -> bool:
