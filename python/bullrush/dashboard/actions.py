@@ -99,9 +99,7 @@ async def _found(asked: Asked) -> Job:
     job_id = asked.field("id")
     found = await asked.queue.get_job(job_id)
     if found is None:
-        raise RefusalError(
-            404, f"The queue {asked.queue_name!r} has no job {job_id!r}: it was removed, or never added."
-        )
+        raise RefusalError.no_job(asked.queue_name, job_id)
     return found
 
 

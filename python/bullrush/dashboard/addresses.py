@@ -48,8 +48,8 @@ class Addresses:
         """Return a path with a query string."""
         return path + (f"?{urlencode(query)}" if query else "")
 
-    def of_job(self, queue: str, job_id: str) -> str:
-        """Return the address of a job."""
+    def of_job(self, queue: str, job_id: str, page: str = "jobs", **query: object) -> str:
+        """Return the address of a job, or of another page about it."""
         if job_id in _DOTS:
-            return self.of("q", queue, "jobs", "", id=job_id)
-        return self.of("q", queue, "jobs", job_id)
+            return self.of("q", queue, page, "", id=job_id, **query)
+        return self.of("q", queue, page, job_id, **query)

@@ -160,6 +160,10 @@ def _json(value: JSON) -> str:
     return _cut(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
 
 
+def _compact(value: JSON) -> str:
+    return orjson.dumps(value).decode()
+
+
 def _cut(text: str) -> str:
     """Return a text that a browser can show."""
     return (
@@ -188,5 +192,5 @@ _TEMPLATES: Final = Environment(
 _TEMPLATES.globals.update(poll_every=POLL_EVERY)
 _TEMPLATES.globals.update(sparkline=sparkline, tracks=tracks, lane=track, words=WORDS)
 _TEMPLATES.filters.update(
-    number=_number, ago=_ago, clock=_clock, json=_json, cut=_cut, line=_line, rate=_rate, span=span
+    number=_number, ago=_ago, clock=_clock, json=_json, compact=_compact, cut=_cut, line=_line, rate=_rate, span=span
 )

@@ -8,11 +8,14 @@ from typing import ClassVar, Final, Literal
 
 from bullrush.dashboard import actions
 from bullrush.dashboard.answer import Answer, Asked, Done
+from bullrush.dashboard.pages.about import about
 from bullrush.dashboard.pages.failures import failures
+from bullrush.dashboard.pages.flow import flow
 from bullrush.dashboard.pages.history import history
 from bullrush.dashboard.pages.job import job
 from bullrush.dashboard.pages.jobs import jobs
 from bullrush.dashboard.pages.overview import overview
+from bullrush.dashboard.pages.routes import routes
 from bullrush.dashboard.pages.schedulers import schedulers
 from bullrush.dashboard.pages.workers import workers
 from bullrush.dashboard.rights import Action
@@ -75,11 +78,14 @@ class Change(Route):
 
 ROUTES: Final[tuple[Look | Change, ...]] = (
     Look("/", "each", overview, is_live=True),
+    Look("/about", "each", about),
     Look("/q/{queue}", "view", jobs, is_live=True),
     Look("/q/{queue}/jobs/{id}", "view", job, is_live=True),
     Look("/q/{queue}/failures", "data", failures),
     Look("/q/{queue}/workers", "view", workers, is_live=True),
     Look("/q/{queue}/schedulers", "view", schedulers),
+    Look("/q/{queue}/routes", "view", routes),
+    Look("/q/{queue}/flows/{id}", "view", flow, is_live=True),
     Look("/q/{queue}/history", "view", history),
     Change("/q/{queue}/retry", "run", actions.retry),
     Change("/q/{queue}/promote", "run", actions.promote),

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import httpx
 import pytest
@@ -13,9 +16,14 @@ from starlette.routing import Mount
 
 from bullrush import Queue, Worker
 from bullrush.dashboard import app
+from bullrush.recorder import History, Recorder
 
 #: What browsers send with a form of the page itself.
 OWN = {"Sec-Fetch-Site": "same-origin"}
+
+
+#: Records queues while a block runs, and returns their history.
+Recording: TypeAlias = Callable[..., AbstractContextManager[History]]
 
 
 class Page:
@@ -76,6 +84,29 @@ def opened(redis_url: str) -> Iterator[Callable[..., Page]]:
 @pytest.fixture
 def page(opened: Callable[..., Page]) -> Page:
     return opened()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Where a recorder of the test writes."""
+    return tmp_path / "history.db"
+
+
+@pytest.fixture
+def recording(file: Path, redis_url: str) -> Recording:
+    @contextmanager
+    def record(*queues: str) -> Iterator[History]:
+        with Recorder(file, redis_url, queues=queues) as recorder:
+            running = threading.Thread(target=recorder.run)
+            running.start()
+            try:
+                with History(file) as history:
+                    yield history
+            finally:
+                recorder.stop()
+                running.join()
+
+    return record
 
 
 @pytest.fixture

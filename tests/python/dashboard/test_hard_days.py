@@ -14,7 +14,7 @@ from bullrush.embedded import EmbeddedRedis
 from bullrush.rights import acl_rule, read_roles
 from tests.python.dashboard.conftest import OWN, Page
 
-PLACES = ("", "/jobs/1", "/failures", "/workers", "/schedulers", "/history")
+PLACES = ("", "/jobs/1", "/failures", "/workers", "/schedulers", "/routes", "/flows/1", "/history")
 
 
 def test_redis_goes_away_while_somebody_looks(opened: Callable[..., Page]) -> None:

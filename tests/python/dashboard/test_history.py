@@ -10,7 +10,6 @@ import sqlite3
 import stat
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,28 +21,20 @@ from redis import Redis
 
 from bullrush import FlowProducer, Queue, Worker
 from bullrush.dashboard.drawing import sparkline, tracks
-from bullrush.dashboard.history import Recording, usual_file
+from bullrush.dashboard.history import Recording as OwnRecording
+from bullrush.dashboard.history import usual_file
 from bullrush.dashboard.pages.life import last_life
 from bullrush.recorder import Bar, History, Recorder
-from tests.python.dashboard.conftest import Page
+from bullrush.recorder.attempts import OUTCOMES
+from tests.python.dashboard.conftest import Page, Recording
 from tests.waiting import wait_until
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "history.db"
-
-
-@pytest.fixture
-def history(file: Path, redis_url: str, queue: Queue) -> Iterator[History]:
-    """Record the queue of the test, and what begins with its name, while the test runs."""
-    with Recorder(file, redis_url, queues=[queue.name, f"{queue.name}-x"]) as recorder:
-        running = threading.Thread(target=recorder.run)
-        running.start()
-        with History(file) as history:
-            yield history
-        recorder.stop()
-        running.join()
+def history(queue: Queue, recording: Recording) -> Iterator[History]:
+    """Record the queue of the test, and one that belongs to it, while the test runs."""
+    with recording(queue.name, f"{queue.name}-x") as history:
+        yield history
 
 
 @pytest.fixture
@@ -116,6 +107,14 @@ def test_jobs_that_are_gone_are_found(seen: Page, queue: Queue, history: History
     assert {job["id"] for job in seen.json(f"{place}?reason={kind}")["jobs"]} == {"2", "3"}
     assert "Remembers since" in seen.html(place)
     assert "there are completed, failed" in seen.json(f"{place}?outcome=nice", 404)["error"]
+
+
+def test_each_outcome_can_be_asked_for(seen: Page, queue: Queue, history: History) -> None:
+    queue.add("x", {})
+    work(queue, history, "1")
+    assert set(seen.json(f"/q/{queue.name}/history")["outcomes"]) == set(OUTCOMES)
+    for outcome in OUTCOMES:
+        seen.html(f"/q/{queue.name}/history?outcome={outcome}")
 
 
 def test_many_remembered_jobs_come_in_parts(seen: Page, queue: Queue, history: History) -> None:
@@ -212,27 +211,17 @@ def test_masked_fields_are_in_no_page_of_the_history(
     assert "masked fields" in page.json(f"/q/{queue.name}/history?reason=hunter2", 403)["error"]
 
 
-def test_what_was_not_seen_is_hatched(opened: Callable[..., Page], queue: Queue, redis_url: str, file: Path) -> None:
-    @contextmanager
-    def recording() -> Iterator[History]:
-        with Recorder(file, redis_url, queues=[queue.name]) as recorder:
-            running = threading.Thread(target=recorder.run)
-            running.start()
-            with History(file) as history:
-                yield history
-            recorder.stop()
-            running.join()
-
-    with recording() as history:
+def test_what_was_not_seen_is_hatched(seen: Page, queue: Queue, redis_url: str, recording: Recording) -> None:
+    with recording(queue.name) as history:
         queue.add("x", {}, delay=1)
         wait_until(lambda: history.find(queue.name, job_id="1"))
     with Worker(queue.name, lambda job: None, url=redis_url) as worker:
         worker.run(until="drained")
     queue.trim_events(0)
-    with recording() as history:
+    with recording(queue.name) as history:
         queue.add("y")
         wait_until(lambda: history.find(queue.name, job_id="2"))
-        shown = opened(history=file).html(f"/q/{queue.name}/jobs/1")
+        shown = seen.html(f"/q/{queue.name}/jobs/1")
     assert 'class="gap"' in shown and 'fill="url(#hatch)"' in shown and "not seen" in shown
 
 
@@ -292,7 +281,7 @@ def test_the_command_records_and_a_second_one_reads(queue: Queue, redis_url: str
 def test_a_dashboard_records_when_another_process_has_ended(file: Path, redis_url: str, queue: Queue) -> None:
     queue.add("x", {})
     first = Recorder(file, redis_url)
-    recording = Recording(file, redis_url, "bull", without_texts=False, try_every=0.05)
+    recording = OwnRecording(file, redis_url, "bull", without_texts=False, try_every=0.05)
     assert "another process records" in str(recording.obstacle)
     recording.start()
     first.close()
@@ -305,7 +294,7 @@ def test_a_dashboard_records_when_another_process_has_ended(file: Path, redis_ur
 
 def test_with_masks_no_text_is_recorded(file: Path, redis_url: str, queue: Queue) -> None:
     queue.add("hunter2", {"user": "hunter2"})
-    recording = Recording(file, redis_url, "bull", without_texts=True)
+    recording = OwnRecording(file, redis_url, "bull", without_texts=True)
     recording.start()
     with History(file) as history:
         wait_until(lambda: history.find(queue.name, job_id="1"))

@@ -28,7 +28,7 @@ ROLES: dict[str, set[str]] = {
     "admin": set(ACTIONS),
 }
 #: Each page of a queue, beside the first page.
-PLACES = ("", "/jobs/1", "/failures", "/workers", "/schedulers", "/history")
+PLACES = ("", "/jobs/1", "/failures", "/workers", "/schedulers", "/routes", "/flows/1", "/history")
 
 
 def dump(redis: Redis) -> dict[str, Any]:
@@ -42,7 +42,12 @@ def raw(redis_url: str) -> Redis:
 def test_a_look_changes_no_key(page: Page, worked: Queue, redis_url: str) -> None:
     with raw(redis_url) as client:
         before = dump(client)
-        for path in ("/", *(f"/q/{worked.name}{place}" for place in PLACES), f"/q/{worked.name}?name=b*&state=failed"):
+        for path in (
+            "/",
+            "/about",
+            *(f"/q/{worked.name}{place}" for place in PLACES),
+            f"/q/{worked.name}?name=b*&state=failed",
+        ):
             page.html(path)
             page.json(path)
         page.json("/q/never-used", 404)
@@ -51,7 +56,7 @@ def test_a_look_changes_no_key(page: Page, worked: Queue, redis_url: str) -> Non
 
 def test_every_route_declares_a_right() -> None:
     assert [route for route in ROUTES if route.right not in (*ACTIONS, "each")] == []
-    assert [route.path for route in ROUTES if route.right == "each"] == ["/"]
+    assert [route.path for route in ROUTES if route.right == "each"] == ["/", "/about"]
     assert [route for route in ROUTES if route.right == "each" and route.method != "get"] == []
     assert [route for route in ROUTES if route.method == "post" and route.right in ("view", "data")] == []
 
@@ -122,7 +127,8 @@ def test_who_sees_one_queue_finds_no_trace_of_another(
         assert theirs in queue.why(waiting.id).sentence and theirs in queue.why(failing.id).sentence
         ids = {waiting.id, failing.id, *(node.job.id for node in below.children or [])}
         places = [*PLACES, *(f"/jobs/{job_id}" for job_id in ids), "?state=failed", "?state=waiting-children"]
-        texts = [page.html("/"), str(page.json("/"))]
+        places += [f"/flows/{job_id}" for job_id in ids]
+        texts = [page.html("/"), str(page.json("/")), page.html("/about"), str(page.json("/about"))]
         for place in places:
             got = page.send("GET", f"/q/{ours}{place}")
             texts += [got.text, str(page.send("GET", f"/q/{ours}{place}", headers={"Accept": "application/json"}).text)]
@@ -180,7 +186,11 @@ def test_masked_fields_are_in_no_byte(opened: Callable[..., Page], queue: Queue,
         worker.run(until="empty")
     page = opened(mask=["password", "card"])
     (group,) = page.json(f"/q/{queue.name}/failures")["groups"]
-    paths = ["/", *(f"/q/{queue.name}{place}" for place in (*PLACES, "/jobs/2", "?state=failed", "?state=completed"))]
+    paths = [
+        "/",
+        "/about",
+        *(f"/q/{queue.name}{place}" for place in (*PLACES, "/jobs/2", "/flows/2", "?state=failed", "?state=completed")),
+    ]
     paths.append(f"/q/{queue.name}?state=failed&failure={group['id']}")
     for path in paths:
         for text in (page.html(path), page.send("GET", path, headers={"Accept": "application/json"}).text):
