@@ -41,6 +41,8 @@ from bullrush.errors import BullrushError
 from bullrush.extending import check_prefix
 from bullrush.url import address, resolve
 
+#: Where a scope of ASGI has the address of the page that names all dashboards of this server, if there are several.
+ABOVE: Final = "bullrush.above"
 _TIMEOUT: Final = 5_000
 #: A form of ours has a few short fields; an id may have some thousand bytes.
 _LONGEST_FORM: Final = 100_000
@@ -56,6 +58,7 @@ def app(
     mask: Iterable[str] = (),
     origin: str | None = None,
     history: str | Path | None = None,
+    name: str | None = None,
     timeout: int = _TIMEOUT,
 ) -> Dashboard:
     """Make the dashboard as an ASGI app, to be mounted in Starlette, FastAPI or Django below any path.
@@ -72,6 +75,7 @@ def app(
         origin: the scheme and host of the pages, such as ``https://ops.example.org``, if a proxy changes them.
         history: the file that a `bullrush.recorder.Recorder` writes of these queues. The app only reads it; it may
             come later.
+        name: what these queues are for, such as ``production``; it stands on every page.
         timeout: ms that a round trip to Redis may take.
 
     Returns:
@@ -79,7 +83,7 @@ def app(
     """
     memory = None if history is None else Memory(Path(history))
     source = Source(resolve(url), check_prefix(prefix), timeout, memory)
-    return Dashboard(source, authenticate, authorize, Settings(read_only, Masks(mask), origin))
+    return Dashboard(source, authenticate, authorize, Settings(read_only, Masks(mask), origin, name))
 
 
 @dataclass(frozen=True)
@@ -90,11 +94,13 @@ class Settings:
         read_only: nobody changes anything.
         masks: what nobody sees.
         origin: our own origin; None: that of each request.
+        name: what the queues are for.
     """
 
     read_only: bool
     masks: Masks
     origin: str | None
+    name: str | None
 
 
 class Dashboard:
@@ -130,7 +136,13 @@ class Dashboard:
         around: dict[str, Any] = {"viewer": None, "place": None}
         try:
             viewer = await self._viewer(request)
-            around = {"viewer": viewer.name, "place": self._place, "read_only": self._settings.read_only}
+            around = {
+                "viewer": viewer.name,
+                "place": self._place,
+                "name_of_all": self._settings.name,
+                "above": request.scope.get(ABOVE),
+                "read_only": self._settings.read_only,
+            }
             route, named = _route(request, parts)
             asked = Asked(request, viewer, self._source, self._settings.masks, named, await self._form(request, route))
             if route.right != "each":

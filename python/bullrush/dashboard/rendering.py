@@ -42,6 +42,16 @@ _STATIC: Final = {
 }
 #: It changes with the files, so that a browser may keep them.
 VERSION: Final = blake2s(b"".join(_STATIC.values()), digest_size=6).hexdigest()
+#: What stands around a page if nobody says it.
+_AROUND: Final[dict[str, Any]] = {
+    "viewer": None,
+    "place": None,
+    "name_of_all": None,
+    "above": None,
+    "read_only": False,
+    "notice": None,
+    "live": False,
+}
 #: Longer values are cut in HTML; JSON has all of them.
 _LONGEST: Final = 20_000
 
@@ -56,7 +66,7 @@ def page(request: Request, answer: Answer, **context: Any) -> Response:
     """
     if wants_json(request):
         return json(answer.content, answer.status)
-    text = _rendered(request, answer, "base.html", {"notice": None, "live": False, **context})
+    text = _rendered(request, answer, "base.html", {**_AROUND, **context})
     return _with_headers(Response(text, answer.status, media_type="text/html"))
 
 

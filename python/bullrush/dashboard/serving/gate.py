@@ -129,11 +129,11 @@ class Gate:
         by_link = "Open the link that 'bullrush dashboard' has printed."
         content = {"said": said or ("" if self._password is not None else by_link)}
         answer = Answer("login.html", "Log in", content, status)
-        return page(request, answer, viewer=None, place=None, with_password=self._password is not None)
+        return page(request, answer, with_password=self._password is not None)
 
 
 def _refused(request: Request, status: int, sentence: str) -> Response:
-    return page(request, refusal_page(RefusalError(status, sentence)), viewer=None, place=None)
+    return page(request, refusal_page(RefusalError(status, sentence)))
 
 
 def _equal(given: str, wanted: str) -> bool:
