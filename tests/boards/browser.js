@@ -27,6 +27,8 @@ function commandsOf(page, complaints, requests) {
     click: selector => page.locator(selector).filter({ visible: true }).first().click(),
     count: selector => page.locator(selector).filter({ visible: true }).count(),
     screenshot: path => page.screenshot({ path, fullPage: true }),
+    /** Takes a picture of what is seen without scrolling. */
+    picture: path => page.screenshot({ path }),
     press: key => page.keyboard.press(key),
     type: text => page.keyboard.type(text),
     /** Waits until the path of the page, with its query, is this one. */

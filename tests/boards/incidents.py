@@ -234,7 +234,9 @@ def _add_and_forget(queue: Queue, name: str, data: dict[str, Any]) -> None:
 @contextmanager
 def incidents(url: str) -> Iterator[dict[str, str]]:
     """Plant all incidents, and return the ids of some jobs by their queues; they end with the block."""
-    logging.getLogger("bullrush").setLevel(logging.CRITICAL)  # thousands of failures
+    logger = logging.getLogger("bullrush")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)  # thousands of failures
     with ExitStack() as stack:
         planted = Incidents(url, stack)
         try:
@@ -252,6 +254,7 @@ def incidents(url: str) -> Iterator[dict[str, str]]:
             yield {"orders": planted.flow_with_retries()}
         finally:
             planted.ended.set()
+            logger.setLevel(level)
 
 
 @contextmanager
@@ -274,7 +277,7 @@ def main() -> None:
         incidents(server.url),
         dashboard(server.url, "--history", f"{folder}/history.db") as link,
     ):
-        print(f"Ten queues with incidents, and two without: {link}\nCtrl-C ends it.", flush=True)
+        print(f"The dashboard: {link}\nCtrl-C ends it.", flush=True)
         webbrowser.open(link)
         threading.Event().wait()
 

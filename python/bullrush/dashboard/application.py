@@ -140,7 +140,7 @@ class Dashboard:
                 "viewer": viewer.name,
                 "place": self._place,
                 "name_of_all": self._settings.name,
-                "above": request.scope.get(ABOVE),
+                "servers": request.scope.get(ABOVE),
                 "read_only": self._settings.read_only,
             }
             route, named = _route(request, parts)

@@ -47,7 +47,7 @@ _AROUND: Final[dict[str, Any]] = {
     "viewer": None,
     "place": None,
     "name_of_all": None,
-    "above": None,
+    "servers": None,
     "read_only": False,
     "notice": None,
     "live": False,

@@ -6,12 +6,12 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Final, Generic, TypeVar
 
 from bullrush.aio import Queue
 from bullrush.dashboard.history import Memory, Rates
-from bullrush.doctor import Doctor, Report
+from bullrush.doctor import Costs, Doctor, Report
 from bullrush.errors import BullrushError, RedisServerError
 from bullrush.extending import QueueScan, run_async
 
@@ -22,7 +22,7 @@ _MOST_HANDLES: Final = 2_000
 #: Seconds between two looks at what is dear.
 LOOK_EVERY: Final = 60.0
 #: The same for the rates of all queues: a recorder counts per minute.
-_COUNT_EVERY: Final = 5.0
+_COUNT_EVERY: Final = 10.0
 #: A value that is so many times as old is not shown while a new one is on its way.
 _TOO_OLD: Final = 2
 #: Keys per call of the search: it takes the server about half a millisecond.
@@ -127,6 +127,11 @@ class Source:
                 allow_legacy=True,
             )
         return self._handles[name]
+
+    @cached_property
+    def costs(self) -> Costs:
+        """What commands have cost the server, with a connection of its own."""
+        return Costs(self.url, self.prefix, self.timeout)
 
     async def _find(self) -> Names:
         scan = QueueScan(self.url, self.prefix, self.timeout, size=_KEYS)

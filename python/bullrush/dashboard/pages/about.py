@@ -11,7 +11,7 @@ from bullrush.dashboard.history import Memory
 from bullrush.dashboard.pages.overview import overview
 from bullrush.dashboard.refusal import refused
 from bullrush.dashboard.shared import POLL_EVERY
-from bullrush.doctor import Cost, Costs
+from bullrush.doctor import Cost
 from bullrush.errors import RedisServerError
 from bullrush.extending import run_async
 from bullrush.recorder import History, Remembered
@@ -58,8 +58,7 @@ async def _server(asked: Asked) -> dict[str, Any]:
 
 async def _cost(asked: Asked) -> dict[str, Any]:
     """Return what one look at the first page costs: at most so much, since others send commands, too."""
-    source = asked.source
-    costs = Costs(source.url, source.prefix, source.timeout)
+    costs = asked.source.costs
     took: list[float] = []
     runs: list[dict[str, Cost]] = []
     await overview(asked)  # which may look for queues and ask the doctor
