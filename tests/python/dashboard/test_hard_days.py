@@ -53,6 +53,8 @@ def test_a_reader_may_see_all_pages(opened: Callable[..., Page], worked: Queue, 
     assert worked.name in {line["queue"] for line in page.json("/")["queues"]}
     for place in PLACES:
         page.html(f"/q/{worked.name}{place}")
+    about = page.json("/about")
+    assert about["cost_refused"] is None and about["missing"] == []
 
 
 def test_a_change_that_redis_refuses_names_the_right(

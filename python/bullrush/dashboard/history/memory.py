@@ -7,11 +7,10 @@ import os
 import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from bullrush.dashboard.history.rates import Rates, rates_of
+from bullrush.dashboard.history.rates import Minutes, Rates
 from bullrush.errors import InvalidOptionError
 from bullrush.recorder import History
 
@@ -30,6 +29,7 @@ class Memory:
         self._thread = ThreadPoolExecutor(1, "bullrush-history")
         self._history: History | None = None
         self._inode: int | None = None
+        self._minutes = Minutes()
 
     async def ask(self, question: Callable[[History], T]) -> T | None:
         """Ask the history something; None if there is none, or if it cannot be read: pages do without it."""
@@ -37,7 +37,7 @@ class Memory:
 
     async def rates(self, queues: Sequence[str]) -> dict[str, Rates]:
         """Return how much comes into queues and goes out; nothing of those that are not recorded."""
-        return await self.ask(partial(rates_of, queues=queues)) or {}
+        return await self.ask(lambda history: self._minutes.rates(history, queues)) or {}
 
     def _answer(self, question: Callable[[History], T]) -> T | None:
         try:
@@ -55,5 +55,5 @@ class Memory:
             if self._history is not None:
                 self._history.close()
                 self._history = None
-            self._history, self._inode = History(self.file), inode
+            self._history, self._inode, self._minutes = History(self.file), inode, Minutes()
         return self._history

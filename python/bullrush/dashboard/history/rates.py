@@ -11,6 +11,8 @@ from bullrush.recorder import History, MinuteCounts
 
 #: So many minutes have a bar in the little chart; the last one goes on.
 MINUTES: Final = 30
+#: So many minutes are read again: a recorder may be late.
+_LATE: Final = 3
 _MINUTE_MS: Final = 60_000
 
 
@@ -41,15 +43,24 @@ class Rates:
         return vars(self)
 
 
-def rates_of(history: History, queues: Sequence[str]) -> dict[str, Rates]:
-    """Return the rates of those queues that the history knows."""
-    now = int(time.time() * 1_000)
-    known = set(history.queues())
-    return {
-        name: _rates(history.minutes(name, now - (MINUTES - 1) * _MINUTE_MS, now), now)
-        for name in queues
-        if name in known
-    }
+class Minutes:
+    """The counts of all queues in the last minutes. Those that are long over are read once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, dict[int, MinuteCounts]] = {}
+
+    def rates(self, history: History, queues: Sequence[str]) -> dict[str, Rates]:
+        """Return the rates of those queues that the history knows."""
+        now = int(time.time() * 1_000)
+        recorded = set(history.queues())
+        self._known = {name: self._minutes(history, name, now) for name in queues if name in recorded}
+        return {name: _rates(list(minutes.values()), now) for name, minutes in self._known.items()}
+
+    def _minutes(self, history: History, queue: str, now: int) -> dict[int, MinuteCounts]:
+        first = (now // _MINUTE_MS - MINUTES + 1) * _MINUTE_MS
+        known = {begin: one for begin, one in self._known.get(queue, {}).items() if begin >= first}
+        since = max(max(known) - _LATE * _MINUTE_MS, first) if known else first
+        return known | {one.begin: one for one in history.minutes(queue, since, now)}
 
 
 def _rates(minutes: list[MinuteCounts], now: int) -> Rates:
