@@ -3,6 +3,7 @@
 // usage: node browser.js <executable> <profile folder>
 
 const readline = require('node:readline');
+const axe = require('axe-core');
 const { chromium } = require('playwright-core');
 
 const [executablePath, profile] = process.argv.slice(2);
@@ -42,15 +43,23 @@ function commandsOf(page, complaints, requests) {
       }, hidden),
     /** Lets only `pass` move the clock of the next pages. */
     stopClock: async () => {
-      await page.clock.install({ time: 0 });
-      await page.clock.pauseAt(1_000);
+      await page.clock.install();
+      await page.clock.pauseAt(Date.now() + 1_000);
     },
+    startClock: () => page.clock.resume(),
     /** Lets so many ms pass for timers of the page. */
     pass: ms => page.clock.runFor(ms),
     /** Returns how many requests the page has made since the last call. */
     requests: () => requests.splice(0).length,
     /** Returns whether an element has the focus. */
     focused: selector => page.evaluate(selector => document.activeElement.matches(selector), selector),
+    /** Returns what keeps people from using the page, of what axe knows: its rules and where they are broken. */
+    axe: async () => {
+      await page.evaluate(axe.source);
+      const found = await page.evaluate(() => axe.run());
+      const bad = found.violations.filter(one => ['serious', 'critical'].includes(one.impact));
+      return bad.map(one => `${one.id}: ${one.nodes.map(node => node.html).slice(0, 3).join(' ')}`).join('\n');
+    },
     /** Returns what the browser has refused, and errors of scripts, since the last call. */
     complaints: () => complaints.splice(0).join('\n'),
   };

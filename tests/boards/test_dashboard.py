@@ -122,6 +122,7 @@ def test_a_hidden_page_and_one_that_is_stopped_ask_nothing(browser: Browser, add
     wait_until(lambda: browser("requests") == 1)
     browser("pass", 2_100)
     wait_until(lambda: browser("requests") == 1)
+    browser("startClock")
     assert browser("complaints") == ""
 
 

@@ -95,8 +95,24 @@ def test_three_errors_are_three_groups(browser: Browser, planted: Planted) -> No
 def test_the_attempts_of_a_job_and_its_children_are_drawn(browser: Browser, planted: Planted) -> None:
     browser("open", f"{planted.address}/q/orders/jobs/{planted.order}")
     browser("see", "Attempts")
-    assert browser("count", ".lane:not(.child)") == 3 and browser("count", ".lane.child") == 4
+    assert browser("count", ".lane:has(> b)") == 3 and browser("count", ".lane.child") == 4
     assert browser("count", ".lane:not(.child) .back-off") == 2 and browser("count", ".lane.level2") == 2
+
+
+def test_nothing_keeps_people_from_using_a_page(browser: Browser, planted: Planted) -> None:
+    pages = ["/", "/about", "/q/uploads", "/q/mail?state=failed", "/q/billing/schedulers", "/q/render/routes"]
+    pages += ["/q/mail/failures", "/q/mail/history", "/q/mail/workers", "/q/nothing"]
+    pages += [f"/q/orders/{page}/{planted.order}" for page in ("jobs", "flows")]
+    found = {}
+    for theme in ("light", "dark"):
+        browser("scheme", theme)
+        for path in pages:
+            browser("open", planted.address + path)
+            if broken := browser("axe"):
+                found[path, theme] = broken
+    browser("scheme", "light")
+    browser("complaints")  # the page that does not exist is one
+    assert found == {}
 
 
 def test_pictures_of_the_pages_in_both_themes(browser: Browser, planted: Planted) -> None:
@@ -106,7 +122,7 @@ def test_pictures_of_the_pages_in_both_themes(browser: Browser, planted: Planted
         "failures": "/q/mail/failures",
         "job": f"/q/orders/jobs/{planted.order}",
         "history": "/q/mail/history?outcome=failed",
-        "about": "/about",
+        "flow": f"/q/orders/flows/{planted.order}",
     }
     wait_until(lambda: browser("open", f"{planted.address}/") or browser("count", ".spark") > 8)
     PICTURES.mkdir(exist_ok=True)

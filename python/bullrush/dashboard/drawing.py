@@ -32,7 +32,7 @@ class Sparkline(NamedTuple):
         width: of the whole, in pixels.
         completed: bars of jobs that completed, from below.
         failed: bars of jobs that failed, on top of these.
-        unknown: minutes of which something may be missing.
+        unknown: minutes of which something may be missing, along the ground.
         text: what it shows, in words.
     """
 
@@ -57,7 +57,7 @@ def sparkline(completed: Sequence[int], failed: Sequence[int], known: Sequence[b
         if bad:
             upper.append(f"M{x} {HEIGHT - low}v-{high - low}")
         if not is_known:
-            unknown.append(f"M{x} {HEIGHT}v-{HEIGHT}")
+            unknown.append(f"M{x - 1} {HEIGHT - 0.5}h{STEP}")
     minutes = len(completed)
     text = f"In the last {minutes} minutes {sum(completed):,} completed and {sum(failed):,} failed"
     text += f"; of {known.count(False)} minutes something may be missing." if not all(known) else "."

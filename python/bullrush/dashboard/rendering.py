@@ -157,13 +157,14 @@ def _ago(moment: int | None) -> str:
 
 
 def _clock(moment: int | None) -> str:
-    """Return a time in full, for who holds the pointer over a relative one."""
+    """Return a time in full, in UTC."""
     if moment is None:
         return ""
     try:
-        return datetime.fromtimestamp(moment / 1_000, timezone.utc).isoformat(sep=" ", timespec="milliseconds")
+        at = datetime.fromtimestamp(moment / 1_000, timezone.utc).replace(tzinfo=None)
     except (OverflowError, OSError, ValueError):
         return f"{moment} ms"  # written by hand, or by a broken clock
+    return at.isoformat(sep=" ", timespec="milliseconds")
 
 
 def _json(value: JSON) -> str:
@@ -182,8 +183,14 @@ def _cut(text: str) -> str:
 
 
 def _rate(value: float) -> str:
-    """Return so many per second."""
-    return f"{value:,.0f}" if value >= 10 or value == 0 else f"{value:.1f}" if value >= 0.1 else f"{value:.2g}"
+    """Return so many per second; of what is seldom how many per minute."""
+    if 0 < value < 0.1:
+        return f"{value * 60:.1f}/min"
+    return f"{value:,.0f}" if value >= 10 or value == 0 else f"{value:.1f}"
+
+
+def _bytes(value: int) -> str:
+    return f"{value / 1_048_576:,.1f} MB" if value >= 1_048_576 else f"{value / 1_024:,.0f} kB"
 
 
 def _line(text: str, most: int = 160) -> str:
@@ -201,6 +208,5 @@ _TEMPLATES: Final = Environment(
 )
 _TEMPLATES.globals.update(poll_every=POLL_EVERY)
 _TEMPLATES.globals.update(sparkline=sparkline, tracks=tracks, lane=track, words=WORDS)
-_TEMPLATES.filters.update(
-    number=_number, ago=_ago, clock=_clock, json=_json, compact=_compact, cut=_cut, line=_line, rate=_rate, span=span
-)
+_TEMPLATES.filters.update(number=_number, rate=_rate, bytes=_bytes, ago=_ago, clock=_clock, span=span)
+_TEMPLATES.filters.update(json=_json, compact=_compact, cut=_cut, line=_line)

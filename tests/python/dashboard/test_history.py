@@ -334,7 +334,7 @@ def test_bars_of_the_waterfall_are_where_the_times_are() -> None:
 
 def test_a_sparkline_shows_each_failure_and_what_is_not_known() -> None:
     line = sparkline([0, 1_000, 0], [0, 1, 0], [False, True, True])
-    assert (line.completed, line.failed, line.unknown) == ("M4 18v-17", "M4 1v-1", "M1 18v-18")
+    assert (line.completed, line.failed, line.unknown) == ("M4 18v-17", "M4 1v-1", "M0 17.5h3")
     assert line.text.endswith("of 1 minutes something may be missing.")
 
 
