@@ -29,6 +29,8 @@ EXAMPLES = """\
 
 #: In place of a file: nothing is recorded, and nothing is shown of a history.
 _NO_HISTORY: Final = "none"
+#: What the dashboard has for itself at the beginning of a path.
+_OWN_PARTS: Final = frozenset({"login", "static"})
 #: A name is a part of the path.
 _NAMED: Final = re.compile(r"(?P<name>\w[\w.-]*)=(?P<url>\w[\w+.-]*://[^#]*)(?:#(?P<prefix>.+))?")
 _HERE: Final = "127.0.0.1"
@@ -155,6 +157,8 @@ def _places(options: argparse.Namespace) -> list[_Place]:
     names = [place.name for place in found]
     if None in names or len(set(names)) < len(names):
         raise CommandError("several URLs need a name each: NAME=URL", USAGE)
+    for name in _OWN_PARTS.intersection(names):
+        raise CommandError(f"{name} is one of the dashboard's own addresses: take another name", USAGE)
     return found
 
 

@@ -67,6 +67,7 @@ def test_the_environment_stands_on_every_page(opened: Callable[..., Page], worke
         (["a=redis://127.0.0.1/0", "a=redis://127.0.0.1/1"], "several URLs need a name each"),
         (["a=redis://127.0.0.1/0", "b=redis://127.0.0.1/1", "--name", "x"], "--name is for one URL"),
         (["a=redis://127.0.0.1/0", "b=redis://127.0.0.1/1", "--history", "x.db"], "queues of one server"),
+        (["a=redis://127.0.0.1/0", "login=redis://127.0.0.1/1"], "the dashboard's own addresses"),
         (["--name", "<b>"], "is no name"),
     ],
 )
