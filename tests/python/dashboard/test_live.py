@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -162,12 +161,16 @@ def test_a_redis_that_is_away_is_waited_for_once(opened: Callable[..., Page]) ->
     assert page.loop.time() - before < 6
 
 
-def test_old_parts_are_not_kept(page: Page, queue: Queue) -> None:
+def test_old_parts_are_not_kept(page: Page, queue: Queue, redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bullrush.dashboard.shared._MOST", 5)
     queue.add("x")
-    shared: Any = page.client._transport.app.routes[0].app._shared  # type: ignore[attr-defined]
-    for number in range(600):
-        poll(page, f"/q/{queue.name}?name={number}")
-    assert len(shared._pages) == 500
+    paths = [f"/q/{queue.name}?name={number}" for number in range(7)]
+    costs = []
+    for path in (*paths, paths[6], paths[0]):
+        before = commands(redis)
+        poll(page, path)
+        costs.append(commands(redis) - before)
+    assert costs[-2] == 0 < costs[-1]
 
 
 def test_what_was_not_written_here_is_known(page: Page) -> None:

@@ -17,6 +17,8 @@ from bullrush import Queue  # noqa: E402
 from tests.servers.ports import free_port  # noqa: E402
 from tests.waiting import wait_until  # noqa: E402
 
+#: One site for all tests.
+pytestmark = pytest.mark.xdist_group("django-site")
 QUEUES = "/ops/queues"
 OWN = {"Sec-Fetch-Site": "same-origin", "Accept": "application/json"}
 

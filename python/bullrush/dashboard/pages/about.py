@@ -125,8 +125,7 @@ def _remembered(seen: list[str], history: History) -> dict[str, Remembered]:
     return {name: known for name in seen if (known := history.remembered(name)) is not None}
 
 
-def _size(memory: Memory) -> int | None:
-    try:
-        return memory.file.stat().st_size
-    except OSError:
-        return None
+def _size(memory: Memory) -> int:
+    """Return how large the file is, with what SQLite has not put in its place yet."""
+    parts = (memory.file, memory.file.with_name(f"{memory.file.name}-wal"))
+    return sum(part.stat().st_size for part in parts if part.exists())
