@@ -20,6 +20,8 @@ from bullrush.recorder import History, Recorder
 
 #: What browsers send with a form of the page itself.
 OWN = {"Sec-Fetch-Site": "same-origin"}
+#: What htmx sends when it asks for the live part of a page.
+POLL = {"HX-Request": "true", "Accept": "text/html"}
 
 
 #: Records queues while a block runs, and returns their history.
@@ -49,6 +51,11 @@ class Page:
         got = self.send("GET", path, headers={"Accept": "application/json"})
         assert got.status_code == status, got.text
         return got.json()
+
+    def all_of(self, path: str) -> list[str]:
+        """Return all that a page sends: for people, for programs, and its live part."""
+        ways = ({"Accept": "text/html"}, {"Accept": "application/json"}, POLL)
+        return [self.send("GET", path, headers=headers).text for headers in ways]
 
     def post(self, path: str, status: int = 200, headers: dict[str, str] = OWN, **form: object) -> Any:
         """Send a form, and return what is answered to a program."""

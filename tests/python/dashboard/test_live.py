@@ -16,11 +16,10 @@ from redis import Redis
 import bullrush.dashboard
 from bullrush import Queue
 from bullrush.dashboard.routes import ROUTES, Look
-from tests.python.dashboard.conftest import OWN, Page
+from tests.python.dashboard.conftest import OWN, POLL, Page
 
 STATIC = Path(bullrush.dashboard.__file__).parent / "static"
 DOCS = Path(__file__).parents[3] / "docs/dashboard.md"
-POLL = {"HX-Request": "true", "Accept": "text/html"}
 
 
 @pytest.fixture
@@ -161,7 +160,9 @@ def test_a_redis_that_is_away_is_waited_for_once(opened: Callable[..., Page]) ->
     assert page.loop.time() - before < 6
 
 
-def test_old_parts_are_not_kept(page: Page, queue: Queue, redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_parts_are_not_kept(
+    page: Page, queue: Queue, redis: Redis, now: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("bullrush.dashboard.shared._MOST", 5)
     queue.add("x")
     paths = [f"/q/{queue.name}?name={number}" for number in range(7)]
