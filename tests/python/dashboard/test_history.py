@@ -25,6 +25,7 @@ from bullrush.dashboard.history import Recording as OwnRecording
 from bullrush.dashboard.history import usual_file
 from bullrush.dashboard.history.rates import Minutes
 from bullrush.dashboard.pages.life import last_life
+from bullrush.errors import ConnectionLostError
 from bullrush.recorder import Bar, History, Recorder
 from bullrush.recorder.attempts import OUTCOMES
 from tests.python.dashboard.conftest import Page, Recording
@@ -300,6 +301,29 @@ def test_a_dashboard_records_when_another_process_has_ended(file: Path, redis_ur
     assert recording.obstacle is None
     recording.stop()
     Recorder(file, redis_url).close()
+
+
+@pytest.mark.parametrize("error", [sqlite3.OperationalError("the disk is full"), ConnectionLostError("gone")])
+def test_a_recording_that_breaks_is_begun_again(
+    file: Path, redis_url: str, queue: Queue, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue.add("x", {})
+    runs, run = list[int](), Recorder.run
+
+    def breaks_once(self: Recorder) -> None:
+        runs.append(1)
+        if len(runs) == 1:
+            raise error
+        run(self)
+
+    monkeypatch.setattr(Recorder, "run", breaks_once)
+    recording = OwnRecording(file, redis_url, "bull", without_texts=False, try_every=0.05)
+    recording.start()
+    wait_until(lambda: file.is_file())
+    with History(file) as history:
+        wait_until(lambda: history.find(queue.name, job_id="1"))
+    assert recording.obstacle is None and len(runs) == 2
+    recording.stop()
 
 
 def test_with_masks_no_text_is_recorded(file: Path, redis_url: str, queue: Queue) -> None:

@@ -11,7 +11,7 @@ from hashlib import blake2s
 from pathlib import Path
 from typing import Final
 
-from bullrush.errors import InvalidOptionError
+from bullrush.errors import BullrushError, InvalidOptionError
 from bullrush.recorder import Recorder
 from bullrush.url import address, database
 
@@ -83,9 +83,10 @@ class Recording:
     def _record(self, recorder: Recorder) -> None:
         try:
             recorder.run()
-        except sqlite3.Error as error:
-            self.obstacle = f"{self.file} cannot be written: {error}"
-            _logger.warning("recorder: %s", self.obstacle)
+        except (sqlite3.Error, BullrushError) as error:
+            said = f"{self.file} cannot be written: {error}" if isinstance(error, sqlite3.Error) else f"{error}"
+            self.obstacle = said
+            _logger.warning("recorder: %s", said)
         finally:
             recorder.close()
             self._recorder = None
