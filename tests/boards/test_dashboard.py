@@ -31,6 +31,7 @@ def address(browser: Browser, redis_url: str, tmp_path: Path) -> Iterator[str]:
         browser("open", link)
         browser("at", "/")
         yield link.partition("/login")[0]
+        browser("open", "about:blank")  # a page would go on asking
         served.terminate()
 
 

@@ -43,6 +43,7 @@ def planted(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
         browser("open", link)
         browser("at", "/")
         yield Planted(link.partition("/login")[0], ids["orders"])
+        browser("open", "about:blank")  # a page would go on asking
 
 
 #: What stands on the first page about a queue, and what behind its link.
