@@ -25,7 +25,7 @@ say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
 need = @command -v $(1) >/dev/null 2>&1 || { echo "bullrush needs $(2)" >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dev t test test-rust test-python fuzz denied fuzz-rust fleet kills faults failovers planted soak bridge bench lint format check wheel-test core-test path-test docs clean boards test-servers spark-cluster spark-versions drift schemas configuration million probes
+.PHONY: help demo dashboard-demo dev t test test-rust test-python fuzz denied fuzz-rust fleet kills faults failovers planted soak bridge bench lint format check wheel-test core-test path-test docs clean boards test-servers spark-cluster spark-versions drift schemas configuration million probes
 
 help:  ## show this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -112,6 +112,15 @@ test-python: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES) java
 boards: $(VENV)/.built $(VENV)/.dev $(BOARD_MODULES) chromium  ## bull-board and our own dashboard in a browser
 	$(call say,bull-board and dashboard tests)
 	@$(PYTEST) tests/boards $(ARGS)
+
+dashboard-demo: $(VENV)/.built $(VENV)/.dev  ## plants what goes wrong in queues, and opens the dashboard
+	$(call say,Incidents in ten queues)
+	@$(PY) -m tests.boards.incidents
+
+.PHONY: dashboard-images
+dashboard-images: $(VENV)/.built $(VENV)/.dev $(BOARD_MODULES) chromium  ## the pictures of the dashboard in the docs, in both themes
+	$(call say,Pictures of the dashboard)
+	@BULLRUSH_PICTURES=$(CURDIR)/docs/images $(PYTEST) tests/boards/test_dashboard_incidents.py
 
 spark-cluster: $(VENV)/.built $(VENV)/.dev java  ## a Spark cluster whose executors are killed, streams, Spark Connect: ROWS=20000
 	@$(PIP) --group cluster

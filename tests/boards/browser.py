@@ -56,7 +56,7 @@ class Browser(_Lines):
         super().__init__("browser.js", chromium, str(profile))
         assert self._read() == {"value": "ready"}
 
-    def __call__(self, method: str, *args: str) -> Any:
+    def __call__(self, method: str, *args: str | int | bool) -> Any:
         self._write([method, *args])
         reply = self._read()
         assert "error" not in reply, f"{method} {args}: {reply['error']}\n{self('text') if method != 'text' else ''}"

@@ -6,11 +6,13 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
 from bullrush import Queue, Worker
+from tests.waiting import wait_until
 
 from .browser import SCREENSHOTS, Browser
 
@@ -18,9 +20,10 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 
 
 @pytest.fixture
-def address(browser: Browser, redis_url: str) -> Iterator[str]:
+def address(browser: Browser, redis_url: str, tmp_path: Path) -> Iterator[str]:
     """Serve the dashboard as its command does, log in by the link, and return where it is."""
     command = [sys.executable, "-m", "bullrush", "dashboard", redis_url, "--json"]
+    command += ["--history", str(tmp_path / "history.db")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as served:
         assert served.stdout is not None
         link = json.loads(served.stdout.readline())["url"]
@@ -28,6 +31,7 @@ def address(browser: Browser, redis_url: str) -> Iterator[str]:
         browser("open", link)
         browser("at", "/")
         yield link.partition("/login")[0]
+        browser("open", "about:blank")  # a page would go on asking
         served.terminate()
 
 
@@ -77,12 +81,59 @@ def test_the_buttons_do_what_they_say(browser: Browser, address: str, failed: Qu
     browser("open", f"{address}/q/{failed.name}/failures")
     browser("click", "button:has-text('Retry these 2')")
     browser("see", "2 jobs wait again.")
+    browser("reload")
     assert failed.get_job_counts("waiting", "failed") == {"waiting": 3, "failed": 1, "paused": 0}
     browser("open", f"{address}/q/{failed.name}/jobs/3")
     browser("click", "summary:has-text('Remove')")
     browser("click", "button:has-text('Remove')")
     browser("see", "Job 3 is removed.")
     assert failed.get_job("3") is None
+
+
+def test_a_page_keeps_itself_up_to_date(browser: Browser, address: str, failed: Queue) -> None:
+    browser("open", f"{address}/q/{failed.name}?state=failed")
+    browser("press", "j")
+    failed.add("new")
+    browser("see", "waiting 2")
+    assert browser("focused", ".rows tbody tr:first-child a")
+    browser("open", f"{address}/q/{failed.name}/jobs/3")
+    browser("click", "summary:has-text('Remove')")
+    failed.add_job_log("3", "a new row")
+    browser("see", "a new row")
+    # What somebody has opened stays open.
+    assert browser("count", "button.careful") == 1
+    assert browser("complaints") == ""
+
+
+def test_a_hidden_page_and_one_that_is_stopped_ask_nothing(browser: Browser, address: str, failed: Queue) -> None:
+    browser("stopClock")
+    browser("open", f"{address}/q/{failed.name}")
+    browser("see", "live")
+    browser("requests")
+    browser("hide", True)
+    browser("pass", 20_000)
+    assert browser("requests") == 0
+    browser("hide", False)
+    wait_until(lambda: browser("requests") == 1)
+    browser("click", "#live-switch")
+    browser("see", "paused at ")
+    browser("pass", 20_000)
+    assert browser("requests") == 0
+    browser("click", "#live-switch")
+    wait_until(lambda: browser("requests") == 1)
+    browser("pass", 2_100)
+    wait_until(lambda: browser("requests") == 1)
+    browser("startClock")
+    assert browser("complaints") == ""
+
+
+def test_a_job_that_is_removed_while_somebody_looks_is_said_to_be_gone(
+    browser: Browser, address: str, failed: Queue
+) -> None:
+    browser("open", f"{address}/q/{failed.name}/jobs/3")
+    failed.remove("3")
+    browser("see", "it was removed, or never added")
+    browser("see", "no news since")
 
 
 def test_a_page_of_somebody_else_changes_nothing(browser: Browser, address: str, failed: Queue) -> None:

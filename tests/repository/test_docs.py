@@ -100,7 +100,7 @@ def test_every_link_leads_to_a_page_and_a_heading() -> None:
         for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", page.read_text()):
             name, _, heading = link.partition("#")
             target = page.parent / name if name else page
-            if not target.is_file() or (heading and heading not in headings(target)):
+            if not target.is_file() or (heading and heading not in places(target)):
                 broken.append(f"{page.name}: {link}")
     assert broken == []
 
@@ -117,6 +117,11 @@ def test_a_warning_ends_the_build_of_the_site() -> None:
     (build,) = (line for line in recipe.splitlines() if "mkdocs build" in line)
     # With --quiet mkdocs does not count warnings.
     assert "--strict" in build and "-q" not in build
+
+
+def places(target: Path) -> list[str]:
+    """Return what a link may name behind the file: a heading, or the theme of the site in which a picture is shown."""
+    return headings(target) if target.suffix == ".md" else ["only-light", "only-dark"]
 
 
 def headings(page: Path) -> list[str]:

@@ -4,7 +4,20 @@
 """
 
 from bullrush.dashboard.application import app
+from bullrush.dashboard.history import Recording, usual_file
 from bullrush.dashboard.rights import Action, Authenticate, Authorize
-from bullrush.dashboard.serving import Gate, listen, serve
+from bullrush.dashboard.serving import Gate, Site, Sites, listen, serve
 
-__all__ = ["Action", "Authenticate", "Authorize", "Gate", "app", "listen", "serve"]
+__all__ = [
+    "Action",
+    "Authenticate",
+    "Authorize",
+    "Gate",
+    "Recording",
+    "Site",
+    "Sites",
+    "app",
+    "listen",
+    "serve",
+    "usual_file",
+]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from bullrush.aio import Job
-from bullrush.dashboard.answer import Answer, Asked, demand_known
+from bullrush.dashboard.answer import Asked, Done, demand_known
 from bullrush.dashboard.commands import command
 from bullrush.dashboard.refusal import RefusalError, refusal_of
 from bullrush.errors import BullrushError, ConnectionLostError, OutcomeUnknownError, RedisServerError
@@ -19,7 +18,7 @@ _GROUP: Final = 50
 _NAMED: Final = 10
 
 
-async def retry(asked: Asked) -> Answer:
+async def retry(asked: Asked) -> Done:
     """Run a finished job again."""
     found = await _found(asked)
     state = await found.get_state()
@@ -30,36 +29,36 @@ async def retry(asked: Asked) -> Answer:
     return _done(asked, f"Job {found.id} waits again, and runs when a worker has a free slot.", "retry", found.id)
 
 
-async def promote(asked: Asked) -> Answer:
+async def promote(asked: Asked) -> Done:
     """Let a delayed job run now."""
     found = await _found(asked)
     await found.promote()
     return _done(asked, f"Job {found.id} waits now, and no longer for its time.", "promote", found.id)
 
 
-async def remove(asked: Asked) -> Answer:
+async def remove(asked: Asked) -> Done:
     """Remove a job. Its children stay: they may be in queues in which the viewer may not remove anything."""
     found = await _found(asked)
     if not await asked.queue.remove(found.id, remove_children=False):
         raise RefusalError(409, "A worker runs this job, so it stays.")
-    return _done(asked, f"Job {found.id} is removed.", "remove", found.id)
+    return _done(asked, f"Job {found.id} is removed.", "remove", found.id, is_gone=True)
 
 
-async def pause(asked: Asked) -> Answer:
+async def pause(asked: Asked) -> Done:
     """Let workers take no more jobs."""
     await demand_known(asked.queue)
     await asked.queue.pause()
     return _done(asked, "The queue is paused: running jobs end, and no other one starts.", "pause")
 
 
-async def resume(asked: Asked) -> Answer:
+async def resume(asked: Asked) -> Done:
     """Let workers take jobs again."""
     await demand_known(asked.queue)
     await asked.queue.resume()
     return _done(asked, "The queue runs again.", "resume")
 
 
-async def retry_group(asked: Asked) -> Answer:
+async def retry_group(asked: Asked) -> Done:
     """Run exactly the jobs of a group of failures again, up to those that the page has shown."""
     failure, shown = asked.field("failure"), asked.field("until")
     until = int(shown) if shown.isascii() and shown.isdigit() else 0
@@ -75,7 +74,7 @@ async def retry_group(asked: Asked) -> Answer:
     if stayed:
         text += f" {len(stayed):,} stayed where they are."
     done = ["jobs", "retry", "--failure", failure]
-    return _answer(asked, text, command(done, [asked.queue_name], asked.source.prefix), stayed[:_NAMED])
+    return Done(asked.queue_name, text, command(done, [asked.queue_name], asked.source.prefix), stayed[:_NAMED])
 
 
 async def _retried(asked: Asked, job_id: str, failure: str, until: int) -> str | None:
@@ -100,25 +99,11 @@ async def _found(asked: Asked) -> Job:
     job_id = asked.field("id")
     found = await asked.queue.get_job(job_id)
     if found is None:
-        raise RefusalError(
-            404, f"The queue {asked.queue_name!r} has no job {job_id!r}: it was removed, or never added."
-        )
+        raise RefusalError.no_job(asked.queue_name, job_id)
     return found
 
 
-def _done(asked: Asked, text: str, verb: str, job_id: str | None = None) -> Answer:
+def _done(asked: Asked, text: str, verb: str, job_id: str | None = None, *, is_gone: bool = False) -> Done:
     words = [verb] if job_id is None else ["jobs", verb, *(["--keep-children"] * (verb == "remove"))]
     names = [asked.queue_name] if job_id is None else [asked.queue_name, job_id]
-    job = None if verb == "remove" else job_id
-    return _answer(asked, text, command(words, names, asked.source.prefix), job_id=job)
-
-
-def _answer(asked: Asked, text: str, typed: str, stayed: Sequence[str] = (), *, job_id: str | None = None) -> Answer:
-    content: dict[str, Any] = {
-        "queue": asked.queue_name,
-        "id": job_id,
-        "done": text,
-        "command": typed,
-        "stayed": list(stayed),
-    }
-    return Answer("done.html", "Done", content)
+    return Done(asked.queue_name, text, command(words, names, asked.source.prefix), is_gone=is_gone)

@@ -41,10 +41,15 @@ class Addresses:
         """Return the address of a page; what is None in the query is left out."""
         asked = {name: value for name, value in query.items() if value is not None}
         path = "/".join([self._root, *(quote(part, safe="") for part in parts)]) if parts else f"{self._root}/"
-        return path + (f"?{urlencode(asked)}" if asked else "")
+        return self.with_query(path, asked)
 
-    def of_job(self, queue: str, job_id: str) -> str:
-        """Return the address of a job."""
+    @staticmethod
+    def with_query(path: str, query: Mapping[str, object]) -> str:
+        """Return a path with a query string."""
+        return path + (f"?{urlencode(query)}" if query else "")
+
+    def of_job(self, queue: str, job_id: str, page: str = "jobs", **query: object) -> str:
+        """Return the address of a job, or of another page about it."""
         if job_id in _DOTS:
-            return self.of("q", queue, "jobs", "", id=job_id)
-        return self.of("q", queue, "jobs", job_id)
+            return self.of("q", queue, page, "", id=job_id, **query)
+        return self.of("q", queue, page, job_id, **query)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from starlette.requests import Request
@@ -23,12 +24,37 @@ class Answer:
         title: what stands in the tab of the browser.
         content: all that it says. The template shows it, and as JSON it is the page, so nothing is hidden in only one.
         status: the status of HTTP.
+        chosen: fields of the query string that the page has chosen itself. When it is read again, they stay.
     """
 
     template: str
     title: str
     content: dict[str, Any]
     status: int = 200
+    chosen: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a change has done. The browser is led back to the page that asked for it, which says this.
+
+    Attributes:
+        queue: the name of the queue.
+        text: what was done, in a sentence.
+        command: the ``bullrush`` command that does the same.
+        stayed: what was left as it was, and why.
+        is_gone: the job of the page is there no more.
+    """
+
+    queue: str
+    text: str
+    command: str
+    stayed: Sequence[str] = ()
+    is_gone: bool = False
+
+    def content(self) -> dict[str, Any]:
+        """Return what a program gets."""
+        return {"queue": self.queue, "done": self.text, "command": self.command, "stayed": list(self.stayed)}
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
@@ -13,18 +15,34 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from bullrush.dashboard.addresses import parts_of
-from bullrush.dashboard.answer import Asked
+from bullrush.dashboard.answer import Asked, Done
+from bullrush.dashboard.history import Memory
 from bullrush.dashboard.masks import Masks
+from bullrush.dashboard.notices import Notices, way_back
 from bullrush.dashboard.origin import demand_same_origin
 from bullrush.dashboard.refusal import RefusalError, refusal_of
-from bullrush.dashboard.rendering import page, refusal, static
+from bullrush.dashboard.rendering import (
+    json,
+    live_part,
+    page,
+    part,
+    query_of,
+    redirect,
+    refusal_page,
+    static,
+    unchanged,
+    wants_json,
+)
 from bullrush.dashboard.rights import Authenticate, Authorize, Viewer
-from bullrush.dashboard.routes import ROUTES, Route
+from bullrush.dashboard.routes import ROUTES, Change, Look
+from bullrush.dashboard.shared import Shared
 from bullrush.dashboard.source import Source
 from bullrush.errors import BullrushError
 from bullrush.extending import check_prefix
 from bullrush.url import address, resolve
 
+#: Where a scope of ASGI has the address of the page that names all dashboards of this server, if there are several.
+ABOVE: Final = "bullrush.above"
 _TIMEOUT: Final = 5_000
 #: A form of ours has a few short fields; an id may have some thousand bytes.
 _LONGEST_FORM: Final = 100_000
@@ -39,6 +57,8 @@ def app(
     read_only: bool = False,
     mask: Iterable[str] = (),
     origin: str | None = None,
+    history: str | Path | None = None,
+    name: str | None = None,
     timeout: int = _TIMEOUT,
 ) -> Dashboard:
     """Make the dashboard as an ASGI app, to be mounted in Starlette, FastAPI or Django below any path.
@@ -53,13 +73,17 @@ def app(
         read_only: True lets nobody change anything.
         mask: the names of fields whose values nobody sees, at any depth of data, results and progress.
         origin: the scheme and host of the pages, such as ``https://ops.example.org``, if a proxy changes them.
+        history: the file that a `bullrush.recorder.Recorder` writes of these queues. The app only reads it; it may
+            come later.
+        name: what these queues are for, such as ``production``; it stands on every page.
         timeout: ms that a round trip to Redis may take.
 
     Returns:
         The app. It connects at the first request.
     """
-    source = Source(resolve(url), check_prefix(prefix), timeout)
-    return Dashboard(source, authenticate, authorize, Settings(read_only, Masks(mask), origin))
+    memory = None if history is None else Memory(Path(history))
+    source = Source(resolve(url), check_prefix(prefix), timeout, memory)
+    return Dashboard(source, authenticate, authorize, Settings(read_only, Masks(mask), origin, name))
 
 
 @dataclass(frozen=True)
@@ -70,11 +94,13 @@ class Settings:
         read_only: nobody changes anything.
         masks: what nobody sees.
         origin: our own origin; None: that of each request.
+        name: what the queues are for.
     """
 
     read_only: bool
     masks: Masks
     origin: str | None
+    name: str | None
 
 
 class Dashboard:
@@ -86,6 +112,8 @@ class Dashboard:
         self._authorize = authorize
         self._settings = settings
         self._place = address(source.url)
+        self._notices = Notices()
+        self._shared = Shared()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -108,17 +136,30 @@ class Dashboard:
         around: dict[str, Any] = {"viewer": None, "place": None}
         try:
             viewer = await self._viewer(request)
-            around = {"viewer": viewer.name, "place": self._place, "read_only": self._settings.read_only}
+            around = {
+                "viewer": viewer.name,
+                "place": self._place,
+                "name_of_all": self._settings.name,
+                "servers": request.scope.get(ABOVE),
+                "read_only": self._settings.read_only,
+            }
             route, named = _route(request, parts)
-            asked = await self._asked(request, viewer, route, named)
+            asked = Asked(request, viewer, self._source, self._settings.masks, named, await self._form(request, route))
             if route.right != "each":
                 await viewer.demand(route.right, asked.queue_name)
-            return page(request, await route.handler(asked), **around)
+            if isinstance(route, Change):
+                return self._changed(asked, await route.handler(asked))
+            if route.is_live and _is_polled(request):
+                return await self._polled(asked, route)
+            notice = self._notices.of(request, viewer.name)
+            return page(request, await route.handler(asked), notice=notice, live=route.is_live, **around)
         except RefusalError as error:
             refused = error
         except BullrushError as error:
             refused = refusal_of(error)
-        return refusal(request, refused.status, refused.sentence, **around)
+        if _is_polled(request):
+            return part(live_part(request, refusal_page(refused)), None, refused.status)
+        return page(request, refusal_page(refused), **around)
 
     async def _viewer(self, request: Request) -> Viewer:
         found = self._authenticate(request)
@@ -127,15 +168,35 @@ class Dashboard:
             raise RefusalError(401, "Nobody is logged in.")
         return Viewer(name, self._authorize, self._source.prefix, read_only=self._settings.read_only)
 
-    async def _asked(self, request: Request, viewer: Viewer, route: Route, named: dict[str, str]) -> Asked:
-        form: dict[str, str] = {}
-        if route.method == "post":
-            demand_same_origin(request, self._settings.origin)
-            form = await _form(request)
-        return Asked(request, viewer, self._source, self._settings.masks, named, form)
+    async def _form(self, request: Request, route: Look | Change) -> dict[str, str]:
+        if isinstance(route, Look):
+            return {}
+        demand_same_origin(request, self._settings.origin)
+        return await _form(request)
+
+    async def _polled(self, asked: Asked, route: Look) -> Response:
+        """Return the live part of a page, or that it is still the same."""
+        request = asked.request
+        name = (request.scope.get("root_path", ""), route.path, *asked.parts.items(), query_of(request))
+        found = await self._shared.text(name, asked.viewer, partial(route.handler, asked), partial(live_part, request))
+        if request.headers.get("if-none-match") == found.tag:
+            return unchanged(found.tag)
+        return part(found.html, found.tag)
+
+    def _changed(self, asked: Asked, done: Done) -> Response:
+        """Return what is said of a change: a reload must not make it again, so that a browser is led to a page."""
+        self._shared.forget()
+        if wants_json(asked.request):
+            return json(done.content())
+        return redirect(way_back(asked.request, done, self._notices.keep(asked.viewer.name, done)))
 
 
-def _route(request: Request, parts: list[str]) -> tuple[Route, dict[str, str]]:
+def _is_polled(request: Request) -> bool:
+    """Tell whether a page asks for its live part: htmx says so."""
+    return request.headers.get("hx-request") == "true" and request.method.lower() == "get"
+
+
+def _route(request: Request, parts: list[str]) -> tuple[Look | Change, dict[str, str]]:
     asked = request.method.lower()
     method = "get" if asked == "head" else asked
     found = [(route, named) for route in ROUTES if (named := route.match(parts or [""])) is not None]
@@ -149,8 +210,8 @@ def _route(request: Request, parts: list[str]) -> tuple[Route, dict[str, str]]:
 
 async def _form(request: Request) -> dict[str, str]:
     body = b""
-    async for part in request.stream():
-        body += part
+    async for piece in request.stream():
+        body += piece
         if len(body) > _LONGEST_FORM:
             raise RefusalError(413, "The form is too long.")
     return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))

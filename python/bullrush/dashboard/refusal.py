@@ -32,6 +32,11 @@ class RefusalError(Exception):
         """Return the answer for a queue that does not exist, and for one that the viewer may not see."""
         return cls(404, f"There is no queue {name!r} that you may see.")
 
+    @classmethod
+    def no_job(cls, queue: str, job_id: str) -> RefusalError:
+        """Return the answer for a job that is not there."""
+        return cls(404, f"The queue {queue!r} has no job {job_id!r}: it was removed, or never added.")
+
 
 def refusal_of(error: BullrushError) -> RefusalError:
     """Return the answer for an error of a call: what happened, and what to do."""

@@ -11,10 +11,14 @@ from typing import Any, Final
 import orjson
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from bullrush.dashboard.addresses import Addresses
 from bullrush.dashboard.answer import Answer
+from bullrush.dashboard.drawing import WORDS, sparkline, track, tracks
+from bullrush.dashboard.notices import FIELD
+from bullrush.dashboard.refusal import RefusalError
+from bullrush.dashboard.shared import POLL_EVERY
 from bullrush.extending import JSON
 from bullrush.inspection import span
 
@@ -30,12 +34,24 @@ _HEADERS: Final = {
     "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-_STATIC: Final = {
-    file.name: file.read_bytes() for file in sorted((Path(__file__).parent / "static").iterdir()) if file.is_file()
-}
 _KINDS: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+_STATIC: Final = {
+    file.name: file.read_bytes()
+    for file in sorted((Path(__file__).parent / "static").iterdir())
+    if file.suffix in _KINDS
+}
 #: It changes with the files, so that a browser may keep them.
 VERSION: Final = blake2s(b"".join(_STATIC.values()), digest_size=6).hexdigest()
+#: What stands around a page if nobody says it.
+_AROUND: Final[dict[str, Any]] = {
+    "viewer": None,
+    "place": None,
+    "name_of_all": None,
+    "servers": None,
+    "read_only": False,
+    "notice": None,
+    "live": False,
+}
 #: Longer values are cut in HTML; JSON has all of them.
 _LONGEST: Final = 20_000
 
@@ -49,24 +65,57 @@ def page(request: Request, answer: Answer, **context: Any) -> Response:
         context: what stands around it.
     """
     if wants_json(request):
-        body = orjson.dumps(answer.content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-        return _with_headers(Response(body, answer.status, media_type="application/json"))
+        return json(answer.content, answer.status)
+    text = _rendered(request, answer, "base.html", {**_AROUND, **context})
+    return _with_headers(Response(text, answer.status, media_type="text/html"))
+
+
+def live_part(request: Request, answer: Answer) -> str:
+    """Return the part of a page that is kept up to date, as HTML."""
+    # Space around it would be a part of its own.
+    return _rendered(request, answer, "live.html", {}).strip()
+
+
+def part(html: str, tag: str | None, status: int = 200) -> Response:
+    """Return the live part of a page, named by its tag if it may be asked for again by that."""
+    headers = {} if tag is None else {"ETag": tag}
+    return _with_headers(Response(html, status, headers, media_type="text/html"))
+
+
+def unchanged(tag: str) -> Response:
+    """Return the answer to a page that shows this part already."""
+    return _with_headers(Response(status_code=204, headers={"ETag": tag}))
+
+
+def _rendered(request: Request, answer: Answer, around: str, context: dict[str, Any]) -> str:
     addresses = Addresses(request.scope.get("root_path", ""))
-    text = _TEMPLATES.get_template(answer.template).render(
+    return _TEMPLATES.get_template(answer.template).render(
         answer.content,
+        around=around,
         title=answer.title,
         to=addresses.of,
         to_job=addresses.of_job,
         version=VERSION,
-        as_json=str(request.url.include_query_params(format="json").query),
+        as_json=query_of(request, format="json"),
+        as_it_is=query_of(request, **answer.chosen),
         **context,
     )
-    return _with_headers(Response(text, answer.status, media_type="text/html"))
 
 
-def refusal(request: Request, status: int, sentence: str, **context: Any) -> Response:
+def json(content: dict[str, Any], status: int = 200) -> Response:
+    """Return an answer to a program."""
+    body = orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    return _with_headers(Response(body, status, media_type="application/json"))
+
+
+def redirect(address: str) -> Response:
+    """Lead a browser to a page, which it asks for with GET."""
+    return _with_headers(RedirectResponse(address, 303))
+
+
+def refusal_page(refused: RefusalError) -> Answer:
     """Return a page that is one sentence."""
-    return page(request, Answer("refusal.html", str(status), {"error": sentence}, status), **context)
+    return Answer("refusal.html", str(refused.status), {"error": refused.sentence}, refused.status)
 
 
 def static(name: str) -> Response | None:
@@ -86,6 +135,11 @@ def wants_json(request: Request) -> bool:
     return "application/json" in accepted and "text/html" not in accepted
 
 
+def query_of(request: Request, **more: str) -> str:
+    """Return the query string of a page, without the notice that it shows once."""
+    return str(request.url.remove_query_params([FIELD]).include_query_params(**more).query)
+
+
 def _with_headers(response: Response) -> Response:
     response.headers.update(_HEADERS)
     return response
@@ -103,17 +157,22 @@ def _ago(moment: int | None) -> str:
 
 
 def _clock(moment: int | None) -> str:
-    """Return a time in full, for who holds the pointer over a relative one."""
+    """Return a time in full, in UTC."""
     if moment is None:
         return ""
     try:
-        return datetime.fromtimestamp(moment / 1_000, timezone.utc).isoformat(sep=" ", timespec="milliseconds")
+        at = datetime.fromtimestamp(moment / 1_000, timezone.utc).replace(tzinfo=None)
     except (OverflowError, OSError, ValueError):
         return f"{moment} ms"  # written by hand, or by a broken clock
+    return at.isoformat(sep=" ", timespec="milliseconds")
 
 
 def _json(value: JSON) -> str:
     return _cut(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
+
+
+def _compact(value: JSON) -> str:
+    return orjson.dumps(value).decode()
 
 
 def _cut(text: str) -> str:
@@ -121,6 +180,17 @@ def _cut(text: str) -> str:
     return (
         text if len(text) <= _LONGEST else f"{text[:_LONGEST]}\n… ({len(text):,} characters; as JSON this page has all)"
     )
+
+
+def _rate(value: float) -> str:
+    """Return so many per second; of what is seldom how many per minute."""
+    if 0 < value < 0.1:
+        return f"{value * 60:.1f}/min"
+    return f"{value:,.0f}" if value >= 10 or value == 0 else f"{value:.1f}"
+
+
+def _bytes(value: int) -> str:
+    return f"{value / 1_048_576:,.1f} MB" if value >= 1_048_576 else f"{value / 1_024:,.0f} kB"
 
 
 def _line(text: str, most: int = 160) -> str:
@@ -136,4 +206,7 @@ _TEMPLATES: Final = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_TEMPLATES.filters.update(number=_number, ago=_ago, clock=_clock, json=_json, cut=_cut, line=_line, span=span)
+_TEMPLATES.globals.update(poll_every=POLL_EVERY)
+_TEMPLATES.globals.update(sparkline=sparkline, tracks=tracks, lane=track, words=WORDS)
+_TEMPLATES.filters.update(number=_number, rate=_rate, bytes=_bytes, ago=_ago, clock=_clock, span=span)
+_TEMPLATES.filters.update(json=_json, compact=_compact, cut=_cut, line=_line)

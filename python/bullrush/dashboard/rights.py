@@ -31,7 +31,8 @@ class Viewer:
         self.name = name
         self._authorize = authorize
         self._read_only = read_only
-        self._answers: dict[tuple[Action, str], bool] = {}
+        #: What `authorize` has said for this request.
+        self.answers: dict[tuple[Action, str], bool] = {}
         #: A key of a job in a text that we or BullMQ wrote, such as "child bull:video:7 failed".
         self._key: re.Pattern[str] = re.compile(rf"{re.escape(prefix)}:([^:\n]+):")
         #: The same with another prefix, of whose queues nobody can be asked.
@@ -44,10 +45,10 @@ class Viewer:
         if self._read_only and action not in _LOOKING:
             return False
         asked = (action, queue)
-        if asked not in self._answers:
+        if asked not in self.answers:
             found = self._authorize(self.name, action, queue)
-            self._answers[asked] = bool(await found if inspect.isawaitable(found) else found)
-        return self._answers[asked]
+            self.answers[asked] = bool(await found if inspect.isawaitable(found) else found)
+        return self.answers[asked]
 
     async def rights(self, queue: str) -> list[Action]:
         """Return all that the viewer may do in a queue."""

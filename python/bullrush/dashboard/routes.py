@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 from bullrush.dashboard import actions
-from bullrush.dashboard.answer import Answer, Asked
+from bullrush.dashboard.answer import Answer, Asked, Done
+from bullrush.dashboard.pages.about import about
 from bullrush.dashboard.pages.failures import failures
+from bullrush.dashboard.pages.flow import flow
+from bullrush.dashboard.pages.history import history
 from bullrush.dashboard.pages.job import job
 from bullrush.dashboard.pages.jobs import jobs
 from bullrush.dashboard.pages.overview import overview
+from bullrush.dashboard.pages.routes import routes
 from bullrush.dashboard.pages.schedulers import schedulers
 from bullrush.dashboard.pages.workers import workers
 from bullrush.dashboard.rights import Action
@@ -22,16 +26,12 @@ class Route:
     """An address.
 
     Attributes:
-        method: that of HTTP; get looks, post changes.
         path: its parts; those in braces are names. The last one takes all that is left.
         right: what it needs in the queue that the address names; ``each`` asks per queue that it shows.
-        handler: what answers.
     """
 
-    method: Literal["get", "post"]
     path: str
     right: Action | Literal["each"]
-    handler: Callable[[Asked], Awaitable[Answer]]
 
     def match(self, parts: Sequence[str]) -> dict[str, str] | None:
         """Return what the parts of an address name; None if it is another one."""
@@ -50,17 +50,47 @@ class Route:
         return named
 
 
-ROUTES: Final = (
-    Route("get", "/", "each", overview),
-    Route("get", "/q/{queue}", "view", jobs),
-    Route("get", "/q/{queue}/jobs/{id}", "view", job),
-    Route("get", "/q/{queue}/failures", "data", failures),
-    Route("get", "/q/{queue}/workers", "view", workers),
-    Route("get", "/q/{queue}/schedulers", "view", schedulers),
-    Route("post", "/q/{queue}/retry", "run", actions.retry),
-    Route("post", "/q/{queue}/promote", "run", actions.promote),
-    Route("post", "/q/{queue}/remove", "remove", actions.remove),
-    Route("post", "/q/{queue}/pause", "pause", actions.pause),
-    Route("post", "/q/{queue}/resume", "pause", actions.resume),
-    Route("post", "/q/{queue}/failures/retry", "run", actions.retry_group),
+@dataclass(frozen=True)
+class Look(Route):
+    """A page, asked for by GET. It changes nothing.
+
+    Attributes:
+        handler: what answers.
+        is_live: it has a part that is kept up to date while somebody looks: the block ``live`` of its template.
+    """
+
+    handler: Callable[[Asked], Awaitable[Answer]]
+    is_live: bool = False
+    method: ClassVar[str] = "get"
+
+
+@dataclass(frozen=True)
+class Change(Route):
+    """What a button does, asked for by POST.
+
+    Attributes:
+        handler: what does it.
+    """
+
+    handler: Callable[[Asked], Awaitable[Done]]
+    method: ClassVar[str] = "post"
+
+
+ROUTES: Final[tuple[Look | Change, ...]] = (
+    Look("/", "each", overview, is_live=True),
+    Look("/about", "each", about),
+    Look("/q/{queue}", "view", jobs, is_live=True),
+    Look("/q/{queue}/jobs/{id}", "view", job, is_live=True),
+    Look("/q/{queue}/failures", "data", failures),
+    Look("/q/{queue}/workers", "view", workers, is_live=True),
+    Look("/q/{queue}/schedulers", "view", schedulers),
+    Look("/q/{queue}/routes", "view", routes),
+    Look("/q/{queue}/flows/{id}", "view", flow, is_live=True),
+    Look("/q/{queue}/history", "view", history),
+    Change("/q/{queue}/retry", "run", actions.retry),
+    Change("/q/{queue}/promote", "run", actions.promote),
+    Change("/q/{queue}/remove", "remove", actions.remove),
+    Change("/q/{queue}/pause", "pause", actions.pause),
+    Change("/q/{queue}/resume", "pause", actions.resume),
+    Change("/q/{queue}/failures/retry", "run", actions.retry_group),
 )

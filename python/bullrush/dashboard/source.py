@@ -6,11 +6,12 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Final, Generic, TypeVar
 
 from bullrush.aio import Queue
-from bullrush.doctor import Doctor, Report
+from bullrush.dashboard.history import Memory, Rates
+from bullrush.doctor import Costs, Doctor, Report
 from bullrush.errors import BullrushError, RedisServerError
 from bullrush.extending import QueueScan, run_async
 
@@ -20,6 +21,8 @@ T = TypeVar("T")
 _MOST_HANDLES: Final = 2_000
 #: Seconds between two looks at what is dear.
 LOOK_EVERY: Final = 60.0
+#: The same for the rates of all queues: a recorder counts per minute.
+_COUNT_EVERY: Final = 10.0
 #: A value that is so many times as old is not shown while a new one is on its way.
 _TOO_OLD: Final = 2
 #: Keys per call of the search: it takes the server about half a millisecond.
@@ -88,19 +91,23 @@ class Seldom(Generic[T]):
 class Source:
     """The queues of one server and prefix.
 
-    The handles only look: they write no settings, and open queues of Bull, too.
+    The handles only look: they write no settings, and open queues of Bull, too. `memory` is what a recorder has
+    written of these queues, if there is one.
     """
 
     url: str
     prefix: str
     timeout: int
+    memory: Memory | None = None
     names: Seldom[Names] = field(init=False)
     report: Seldom[Report] = field(init=False)
+    rates: Seldom[dict[str, Rates]] = field(init=False)
     _handles: dict[str, Queue] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self.names = Seldom(self._find, LOOK_EVERY)
         self.report = Seldom(self._examine, LOOK_EVERY)
+        self.rates = Seldom(self._ask_rates, _COUNT_EVERY)
 
     def queue(self, name: str) -> Queue:
         """Return the handle of a queue, whether it exists or not.
@@ -121,6 +128,11 @@ class Source:
             )
         return self._handles[name]
 
+    @cached_property
+    def costs(self) -> Costs:
+        """What commands have cost the server, with a connection of its own."""
+        return Costs(self.url, self.prefix, self.timeout)
+
     async def _find(self) -> Names:
         scan = QueueScan(self.url, self.prefix, self.timeout, size=_KEYS)
         found: list[str] = []
@@ -130,6 +142,9 @@ class Source:
         except RedisServerError as error:
             return Names(tuple(sorted(found)), error)
         return Names(tuple(sorted(found)))
+
+    async def _ask_rates(self) -> dict[str, Rates]:
+        return {} if self.memory is None else await self.memory.rates((await self.names.value()).queues)
 
     async def _examine(self) -> Report:
         names = await self.names.value()

@@ -94,10 +94,11 @@ def test_a_worker_runs_in_a_terminal_until_ctrl_c(
     assert code == 0 and "1 completed, 0 failed" in screen
 
 
-def test_the_dashboard_runs_in_a_terminal_until_ctrl_c(terminal: Callable) -> None:
-    serving = terminal("dashboard")
+def test_the_dashboard_runs_in_a_terminal_until_ctrl_c(terminal: Callable, tmp_path: Path) -> None:
+    serving = terminal("dashboard", "--history", str(tmp_path / "history.db"))
     serving.sees("http://127.0.0.1:")
     serving.sees("Ctrl-C ends the dashboard.")
+    serving.sees("this dashboard records into it.")
     serving.sendintr()
     assert serving.ended()[0] == 130
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable
 
@@ -16,7 +17,50 @@ def test_a_failed_job_is_retried(page: Page, worked: Queue) -> None:
     done = page.post(f"/q/{worked.name}/retry", id="2")
     assert worked.get_job_state("2") == "waiting"
     assert done["command"] == f"bullrush jobs retry {worked.name} 2"
-    assert "To the job" in page.send("POST", f"/q/{worked.name}/retry", data={"id": "3"}, headers=OWN).text
+
+
+def test_after_a_change_the_browser_is_led_back_to_its_page_which_says_what_was_done(page: Page, worked: Queue) -> None:
+    came_from = f"/q/{worked.name}/jobs/3?format=html"
+    led = page.press(f"/q/{worked.name}/retry", came_from, id="3")
+    address = led.headers["location"].removeprefix("/ops")
+    assert led.status_code == 303 and address.startswith(f"{came_from}&done=")
+    shown = page.html(address)
+    assert "Job 3 waits again" in shown and f"bullrush jobs retry {worked.name} 3" in shown
+    assert "Job 3 waits again" not in page.html(came_from)
+
+
+def test_after_its_job_is_removed_the_browser_is_led_to_the_queue(page: Page, worked: Queue) -> None:
+    led = page.press(f"/q/{worked.name}/remove", f"/q/{worked.name}/jobs/4", id="4")
+    address = led.headers["location"].removeprefix("/ops")
+    assert address.startswith(f"/q/{worked.name}?done=") and "Job 4 is removed." in page.html(address)
+
+
+def test_jobs_of_a_group_that_stayed_are_named_on_the_page(page: Page, worked: Queue) -> None:
+    (group,) = page.json(f"/q/{worked.name}/failures")["groups"]
+    led = page.press(
+        f"/q/{worked.name}/failures/retry", f"/q/{worked.name}/failures", failure=group["id"], until=group["first"] - 1
+    )
+    shown = page.html(led.headers["location"].removeprefix("/ops"))
+    assert "0 jobs wait again. 2 stayed" in shown and "2: it ran again meanwhile" in shown
+
+
+@pytest.mark.parametrize(
+    "came_from",
+    ["", "http://evil.test//evil.test/q/x", "http://ops.test//evil.test", "http://ops.test/elsewhere", "javascript:x"],
+)
+def test_the_browser_is_led_to_no_other_place(page: Page, worked: Queue, came_from: str) -> None:
+    got = page.send("POST", f"/q/{worked.name}/pause", headers={**OWN, "Referer": came_from})
+    assert re.fullmatch(rf"/ops/q/{worked.name}\?done=[\w-]+", got.headers["location"])
+
+
+def test_a_notice_is_for_who_has_done_it(opened: Callable[..., Page], worked: Queue) -> None:
+    page = opened(authenticate=lambda request: request.headers.get("x-name", "ada"))
+    led = page.press(f"/q/{worked.name}/pause", f"/q/{worked.name}")
+    address = led.headers["location"].removeprefix("/ops")
+    assert "The queue is paused" in page.html(address)
+    bob = page.send("GET", address, headers={"X-Name": "bob"})
+    assert bob.status_code == 200 and "The queue is paused" not in bob.text
+    assert "The queue is paused" not in page.html(f"/q/{worked.name}?done=guess")
 
 
 def test_a_delayed_job_is_promoted(page: Page, worked: Queue) -> None:

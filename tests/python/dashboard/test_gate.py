@@ -131,6 +131,7 @@ def test_an_empty_password_is_none(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_the_command_serves_until_ctrl_c(queue: Queue, redis_url: str) -> None:
     queue.add("x", {"password": "hunter2"})
     command = [sys.executable, "-m", "bullrush", "dashboard", redis_url, "--json", "--read-only", "--mask", "password"]
+    command += ["--history", "none"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ}
     ) as served:

@@ -14,7 +14,7 @@ from bullrush.embedded import EmbeddedRedis
 from bullrush.rights import acl_rule, read_roles
 from tests.python.dashboard.conftest import OWN, Page
 
-PLACES = ("", "/jobs/1", "/failures", "/workers", "/schedulers")
+PLACES = ("", "/jobs/1", "/failures", "/workers", "/schedulers", "/routes", "/flows/1", "/history")
 
 
 def test_redis_goes_away_while_somebody_looks(opened: Callable[..., Page]) -> None:
@@ -53,6 +53,8 @@ def test_a_reader_may_see_all_pages(opened: Callable[..., Page], worked: Queue, 
     assert worked.name in {line["queue"] for line in page.json("/")["queues"]}
     for place in PLACES:
         page.html(f"/q/{worked.name}{place}")
+    about = page.json("/about")
+    assert about["cost_refused"] is None and about["missing"] == []
 
 
 def test_a_change_that_redis_refuses_names_the_right(

@@ -82,16 +82,3 @@ def test_import_of_the_package_loads_nothing_of_it() -> None:
         "assert not {'starlette', 'jinja2', 'uvicorn', 'bullrush.dashboard'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
-
-
-def test_the_first_load_is_small(redis_url: str, worked: Queue) -> None:
-    import gzip
-
-    page = Page(made(redis_url), "")
-    parts = [
-        page.html("/"),
-        *(page.send("GET", f"/static/{name}").text for name in ("dashboard.css", "keys.js", "icon.svg")),
-    ]
-    page.close()
-    assert sum(len(gzip.compress(part.encode())) for part in parts) < 40_000
-    assert len(parts[1]) <= 10_000

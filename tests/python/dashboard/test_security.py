@@ -28,7 +28,7 @@ ROLES: dict[str, set[str]] = {
     "admin": set(ACTIONS),
 }
 #: Each page of a queue, beside the first page.
-PLACES = ("", "/jobs/1", "/failures", "/workers", "/schedulers")
+PLACES = ("", "/jobs/1", "/failures", "/workers", "/schedulers", "/routes", "/flows/1", "/history")
 
 
 def dump(redis: Redis) -> dict[str, Any]:
@@ -42,7 +42,12 @@ def raw(redis_url: str) -> Redis:
 def test_a_look_changes_no_key(page: Page, worked: Queue, redis_url: str) -> None:
     with raw(redis_url) as client:
         before = dump(client)
-        for path in ("/", *(f"/q/{worked.name}{place}" for place in PLACES), f"/q/{worked.name}?name=b*&state=failed"):
+        for path in (
+            "/",
+            "/about",
+            *(f"/q/{worked.name}{place}" for place in PLACES),
+            f"/q/{worked.name}?name=b*&state=failed",
+        ):
             page.html(path)
             page.json(path)
         page.json("/q/never-used", 404)
@@ -51,7 +56,7 @@ def test_a_look_changes_no_key(page: Page, worked: Queue, redis_url: str) -> Non
 
 def test_every_route_declares_a_right() -> None:
     assert [route for route in ROUTES if route.right not in (*ACTIONS, "each")] == []
-    assert [route.path for route in ROUTES if route.right == "each"] == ["/"]
+    assert [route.path for route in ROUTES if route.right == "each"] == ["/", "/about"]
     assert [route for route in ROUTES if route.right == "each" and route.method != "get"] == []
     assert [route for route in ROUTES if route.method == "post" and route.right in ("view", "data")] == []
 
@@ -68,7 +73,7 @@ def test_every_route_has_its_status_for_every_role(opened: Callable[..., Page], 
         if role == "nobody":
             assert got.status_code == 401 and worked.name not in got.text, path
         elif route.right == "each" or route.right in ROLES[role]:
-            assert got.status_code in (200, 409), path
+            assert got.status_code in (200, 303, 409), path
         else:
             assert got.status_code == 403, path
 
@@ -122,10 +127,10 @@ def test_who_sees_one_queue_finds_no_trace_of_another(
         assert theirs in queue.why(waiting.id).sentence and theirs in queue.why(failing.id).sentence
         ids = {waiting.id, failing.id, *(node.job.id for node in below.children or [])}
         places = [*PLACES, *(f"/jobs/{job_id}" for job_id in ids), "?state=failed", "?state=waiting-children"]
-        texts = [page.html("/"), str(page.json("/"))]
-        for place in places:
-            got = page.send("GET", f"/q/{ours}{place}")
-            texts += [got.text, str(page.send("GET", f"/q/{ours}{place}", headers={"Accept": "application/json"}).text)]
+        places += [f"/flows/{job_id}" for job_id in ids]
+        paths = ["/", "/about", *(f"/q/{ours}{place}" for place in places)]
+        texts = [text for path in paths for text in page.all_of(path)]
+        assert len(texts) > 40 and ours in texts[0]
         assert [text for text in texts if theirs in text] == []
         for method, path in (("GET", ""), ("GET", "/jobs/1"), ("GET", "/failures"), ("POST", "/pause")):
             known = page.send(method, f"/q/{theirs}{path}", headers=OWN)
@@ -153,8 +158,9 @@ def test_nothing_is_shown_of_children_with_another_prefix(page: Page, queue: Que
         found = page.json(f"/q/{queue.name}/jobs/{waiting}")
         assert found["sentence"] == "It waits for children, of which some are in queues that you may not see."
         assert (found["children"]["count"], found["children"]["hidden"]) == (2, 2)
-        paths = ("/", *(f"/q/{queue.name}{place}" for place in (f"/jobs/{waiting}", f"/jobs/{failed}", "/failures")))
-        assert [path for path in (*paths, f"/q/{queue.name}?state=failed") if hidden in page.html(path)] == []
+        places = (f"/jobs/{waiting}", f"/jobs/{failed}", f"/flows/{waiting}", "/failures", "?state=failed")
+        paths = ("/", *(f"/q/{queue.name}{place}" for place in places))
+        assert [path for path in paths if any(hidden in text for text in page.all_of(path))] == []
         elsewhere.obliterate(force=True)
 
 
@@ -180,10 +186,14 @@ def test_masked_fields_are_in_no_byte(opened: Callable[..., Page], queue: Queue,
         worker.run(until="empty")
     page = opened(mask=["password", "card"])
     (group,) = page.json(f"/q/{queue.name}/failures")["groups"]
-    paths = ["/", *(f"/q/{queue.name}{place}" for place in (*PLACES, "/jobs/2", "?state=failed", "?state=completed"))]
+    paths = [
+        "/",
+        "/about",
+        *(f"/q/{queue.name}{place}" for place in (*PLACES, "/jobs/2", "/flows/2", "?state=failed", "?state=completed")),
+    ]
     paths.append(f"/q/{queue.name}?state=failed&failure={group['id']}")
     for path in paths:
-        for text in (page.html(path), page.send("GET", path, headers={"Accept": "application/json"}).text):
+        for text in page.all_of(path):
             assert "hunter2" not in text and str(number) not in text and '"123"' not in text, path
     assert page.json(f"/q/{queue.name}/jobs/1")["data"] == {
         "user": {"password": "•••", "card": "•••"},

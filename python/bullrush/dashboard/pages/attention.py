@@ -162,8 +162,8 @@ async def _of_failures(asked: Asked, line: Line) -> Sentence:
             groups = await asked.source.queue(line.queue).failures(_NEWEST)
             if groups:
                 label = await shown_label(asked, line.queue, groups[0])
-                most = "all" if len(groups) == 1 else "most"
-                return Sentence(4, line.queue, f"{jobs}, {most} with {label}.", "failures")
+                most = "" if line.failed == 1 else ", all" if len(groups) == 1 else ", most"
+                return Sentence(4, line.queue, f"{jobs}{most} with {label}.", "failures")
     except BullrushError:
         pass  # the count stands without its cause
     return Sentence(4, line.queue, f"{jobs}.", "failures")

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from bullrush.aio import Job
 from bullrush.dashboard.answer import Answer, Asked
 from bullrush.dashboard.commands import command
 from bullrush.dashboard.masks import Veil
 from bullrush.dashboard.pages.failures import ELSEWHERE
+from bullrush.dashboard.pages.family import family
+from bullrush.dashboard.pages.history import shown_name, shown_reason
+from bullrush.dashboard.pages.life import life
 from bullrush.dashboard.pages.reading import ReadJob, read
 from bullrush.dashboard.refusal import RefusalError
-from bullrush.errors import MalformedJobError
-from bullrush.extending import JSON
 from bullrush.inspection import readable_trace
-from bullrush.job import Cursor
 
 _LAST_LOGS: Final = 100
-_CHILDREN: Final = 20
-_KINDS: Final = ("processed", "unprocessed", "ignored", "failed")
 #: Sentences that quote the text of an error.
 _QUOTING: Final = frozenset({"failed", "backoff"})
+#: How a job that is gone has ended; behind it stands when.
+_ENDS: Final = {"completed": "It completed", "failed": "It failed for good", "removed": "It was removed"}
 _UNREADABLE: Final = "The data or the options of this job are no JSON."
 
 
@@ -30,7 +30,7 @@ async def job(asked: Asked) -> Answer:
     queue, job_id = asked.queue, asked.parts["id"] or asked.query("id") or ""
     why, found = await asyncio.gather(queue.why(job_id), queue.get_job(job_id))
     if found is None:
-        raise RefusalError(404, why.sentence)
+        return await _gone(asked, job_id) or _not_found(why.sentence)
     may = await asked.viewer.rights(queue.name)
     content: dict[str, Any] = {
         "queue": queue.name,
@@ -49,7 +49,16 @@ async def job(asked: Asked) -> Answer:
     known = read(found)
     veil = asked.masks.veil(known.data, known.result, found.progress)
     content |= _fields(found, veil)
-    content |= await _family(asked, found)
+    relatives = await family(asked, found)
+    content |= relatives
+
+    async def children_of(queue: str, job_id: str) -> list[tuple[str, str]]:
+        if (queue, job_id) == (asked.queue_name, found.id):
+            return _named(relatives)
+        child = await asked.source.queue(queue).get_job(job_id)
+        return [] if child is None else _named(await family(asked, child))
+
+    content["life"] = await life(asked, job_id, found.processed_on, children_of)
     sentence = why.sentence
     if why.state == "waiting-children" and not await asked.viewer.names_only_seen(sentence):
         sentence = "It waits for children, of which some are in queues that you may not see."
@@ -59,6 +68,37 @@ async def job(asked: Asked) -> Answer:
         sentence = f"It is {why.state}, after an attempt failed. You have no right to see the error."
     content["sentence"] = await _told(asked, veil, sentence)
     return Answer("job.html", f"{queue.name} {job_id}", content)
+
+
+def _not_found(sentence: str) -> NoReturn:
+    raise RefusalError(404, sentence)
+
+
+async def _gone(asked: Asked, job_id: str) -> Answer | None:
+    """Return the page of a job that is in the history and no more in Redis; None if it is in neither."""
+    memory, queue = asked.source.memory, asked.queue_name
+    past = await life(asked, job_id)
+    found = None if memory is None else await memory.ask(lambda history: history.find(queue, job_id=job_id, limit=1))
+    if past is None or not found:
+        return None
+    (job,) = found
+    may = await asked.viewer.rights(queue)
+    content = {
+        "queue": queue,
+        "id": job_id,
+        "state": "gone",
+        "name": shown_name(asked, job),
+        "sentence": f"This job is gone. {_ENDS.get(job.outcome or '', 'Its end was not seen; it was last heard of')}",
+        "outcome": job.outcome,
+        "at": job.at,
+        "life": past,
+        **(await shown_reason(asked, job) if "data" in may else {}),
+    }
+    return Answer("gone.html", f"{queue} {job_id}", content)
+
+
+def _named(relatives: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(child["queue"], child["id"]) for child in relatives["children"]["shown"]]
 
 
 async def _told(asked: Asked, veil: Veil, text: str) -> str:
@@ -107,37 +147,3 @@ async def _values(asked: Asked, known: ReadJob, veil: Veil) -> dict[str, Any]:
         ],
         "log": {"rows": [veil.text(row) for row in logs["logs"]], "count": logs["count"]},
     }
-
-
-async def _family(asked: Asked, found: Job) -> dict[str, Any]:
-    """Return the parent and some children; of a queue that the viewer may not see nothing but that there are some."""
-    counts = await found.get_dependencies_count()
-    total = sum(counts.get(kind, 0) for kind in _KINDS)  # type: ignore[misc]
-    keys: list[tuple[str, str]] = []
-    if total:
-        page: Cursor = {"count": _CHILDREN}
-        try:
-            some = await found.get_dependencies(processed=page, unprocessed=page, ignored=page, failed=page)
-        except MalformedJobError:
-            some = {}
-        keys = [
-            *((key, "completed") for key in some.get("processed", ())),
-            *((key, "unfinished") for key in some.get("unprocessed", ())),
-            *((key, "failed, ignored") for key in some.get("ignored", ())),
-            *((key, "failed") for key in some.get("failed", ())),
-        ][:_CHILDREN]
-    children = [{**relative, "outcome": outcome} for key, outcome in keys if (relative := await _relative(asked, key))]
-    parent = found.parent_key and await _relative(asked, found.parent_key)
-    return {
-        "parent": parent,
-        "children": {"count": total, "shown": children, "hidden": len(keys) - len(children)},
-    }
-
-
-async def _relative(asked: Asked, key: str) -> dict[str, JSON] | None:
-    """Return the queue and the id of a job by its key; None for one that the viewer may not see."""
-    start = f"{asked.source.prefix}:"
-    queue, _, job_id = key.removeprefix(start).partition(":")
-    if not key.startswith(start) or not job_id or not await asked.viewer.may("view", queue):
-        return None
-    return {"queue": queue, "id": job_id}

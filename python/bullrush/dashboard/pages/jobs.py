@@ -13,7 +13,7 @@ from bullrush.dashboard.pages.failures import ELSEWHERE
 from bullrush.dashboard.pages.limits import limits
 from bullrush.dashboard.pages.reading import read
 from bullrush.dashboard.refusal import RefusalError
-from bullrush.extending import FINISHED, CoreQueue, reply, run_async
+from bullrush.extending import FINISHED, CoreQueue, registered_routes, reply, run_async
 from bullrush.inspection import count_workers, due_work
 
 #: Those that somebody looks for first come first.
@@ -44,11 +44,12 @@ async def jobs(asked: Asked) -> Answer:
     """Return the page."""
     queue = asked.queue
     await demand_known(queue)
-    counts, work, workers, schedulers = await asyncio.gather(
+    counts, work, workers, schedulers, routes = await asyncio.gather(
         queue.get_job_counts(),
         run_async(due_work(queue.core)),
         run_async(count_workers(queue, [queue.name])),
         queue.get_job_schedulers_count(),
+        run_async(registered_routes(queue)),
     )
     # The jobs of a paused queue are in another list, but they wait all the same.
     counts["waiting"] += counts.pop("paused")
@@ -66,6 +67,8 @@ async def jobs(asked: Asked) -> Answer:
         "counts": counts,
         "workers": connected,
         "schedulers": schedulers,
+        "routes": len(routes),
+        "recorded": asked.source.memory is not None,
         "state": state,
         "filter": {"name": asked.query("name"), "failure": asked.query("failure")},
         "start": asked.position("from"),
@@ -76,7 +79,7 @@ async def jobs(asked: Asked) -> Answer:
         "may": may,
         "commands": {verb: command([verb], [queue.name], asked.source.prefix)},
     }
-    return Answer("jobs.html", queue.name, content)
+    return Answer("jobs.html", queue.name, content, chosen={"state": state})
 
 
 async def _find(asked: Asked, state: str, total: int) -> Found:

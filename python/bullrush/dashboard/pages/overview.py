@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from bullrush.aio import Queue
 from bullrush.dashboard.answer import Answer, Asked
+from bullrush.dashboard.history import Rates
 from bullrush.dashboard.pages.attention import Line, sentences
 from bullrush.dashboard.refusal import refused
 from bullrush.errors import BullrushError, ConnectionLostError, RedisServerError
@@ -30,16 +31,22 @@ async def overview(asked: Asked) -> Answer:
     everything = len(seen) == len(names.queues)
     hidden = frozenset(names.queues).difference(seen)
     attention, more = await sentences(asked, lines, report, hidden)
+    rates = await asked.source.rates.value()
     content = {
         "attention": attention,
         "more": more,
-        "queues": [line.content() for line in lines],
+        "queues": [line.content() | {"rates": _content(rates.get(line.queue))} for line in lines],
+        "recorded": asked.source.memory is not None,
         "searched": len(names.queues) if everything else None,
         "refused": None if names.refused is None else refused(names.refused),
         "not_checked": report.skipped if everything else [],
         "workers_known": None not in workers.values(),
     }
     return Answer("overview.html", "Queues", content)
+
+
+def _content(rates: Rates | None) -> dict[str, Any] | None:
+    return None if rates is None else rates.content()
 
 
 async def _lines(queues: Sequence[Queue], workers: Mapping[str, int | None]) -> list[Line]:

@@ -2,5 +2,6 @@
 
 from bullrush.dashboard.serving.gate import Gate
 from bullrush.dashboard.serving.server import listen, serve
+from bullrush.dashboard.serving.sites import Site, Sites
 
-__all__ = ["Gate", "listen", "serve"]
+__all__ = ["Gate", "Site", "Sites", "listen", "serve"]

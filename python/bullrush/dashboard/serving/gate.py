@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from bullrush.dashboard.answer import Answer
 from bullrush.dashboard.origin import demand_same_origin
 from bullrush.dashboard.refusal import RefusalError
-from bullrush.dashboard.rendering import page, refusal
+from bullrush.dashboard.rendering import page, refusal_page
 
 #: Who is named on the pages: there is one user.
 _NAME: Final = "local"
@@ -129,11 +129,11 @@ class Gate:
         by_link = "Open the link that 'bullrush dashboard' has printed."
         content = {"said": said or ("" if self._password is not None else by_link)}
         answer = Answer("login.html", "Log in", content, status)
-        return page(request, answer, viewer=None, place=None, with_password=self._password is not None)
+        return page(request, answer, with_password=self._password is not None)
 
 
 def _refused(request: Request, status: int, sentence: str) -> Response:
-    return refusal(request, status, sentence, viewer=None, place=None)
+    return page(request, refusal_page(RefusalError(status, sentence)))
 
 
 def _equal(given: str, wanted: str) -> bool:

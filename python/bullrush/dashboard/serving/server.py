@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import uvicorn
 from starlette.types import ASGIApp
+
+from bullrush.dashboard.history import Recording
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -31,16 +34,34 @@ def listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def serve(app: ASGIApp, listening: socket.socket, on_start: Callable[[], None]) -> None:
+def serve(
+    app: ASGIApp, listening: socket.socket, recordings: Sequence[Recording], on_start: Callable[[], None]
+) -> None:
     """Answer requests until a signal ends the process.
 
     Args:
         app: what answers.
         listening: the socket.
+        recordings: what records meanwhile.
         on_start: called before the first request is answered.
     """
     config = uvicorn.Config(
         app, lifespan="off", ws="none", log_level="warning", access_log=False, server_header=False, proxy_headers=False
     )
     on_start()
-    uvicorn.Server(config).run(sockets=[listening])
+    for recording in recordings:
+        recording.start()
+    _Server(config, recordings).run(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """Ends the recording, too: when it has ended itself, it lets the signal end the process."""
+
+    def __init__(self, config: uvicorn.Config, recordings: Sequence[Recording]) -> None:
+        super().__init__(config)
+        self._recordings = recordings
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answer the requests that have come, and write what was recorded."""
+        await super().shutdown(sockets)
+        await asyncio.gather(*(asyncio.to_thread(recording.stop) for recording in self._recordings))

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 #: Bull keeps a repeatable that has reached its end. A scheduler made of it would run again, with data nobody gave.
 _ENDED: Final = (
-    "it has no next job: it has reached its limit or its end, or that job was removed. Add it as a job scheduler if it is "
-    "still wanted, and remove it here, by LegacyQueue.remove_repeatable(key) or --remove KEY"
+    "it has no next job: it has reached its limit or its end, or that job was removed. Add it as a job scheduler if it "
+    "is still wanted, and remove it here, by LegacyQueue.remove_repeatable(key)"
 )
 _UNREADABLE: Final = "its key cannot be read: add it again as a job scheduler, and remove it here"
 

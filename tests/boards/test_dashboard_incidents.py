@@ -1,0 +1,136 @@
+"""Planted incidents: from the first page the cause of each is found in two clicks, and pictures of it for the docs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from bullrush.embedded import EmbeddedRedis
+from tests.waiting import wait_until
+
+from .browser import SCREENSHOTS, Browser
+from .incidents import dashboard, incidents
+
+#: ``make dashboard-images`` writes them to the docs.
+PICTURES = Path(os.environ.get("BULLRUSH_PICTURES", SCREENSHOTS))
+
+
+class Planted(NamedTuple):
+    """A dashboard over incidents.
+
+    Attributes:
+        address: where it is; the browser is logged in.
+        order: the id of a job that failed twice and then completed.
+    """
+
+    address: str
+    order: str
+
+
+@pytest.fixture(scope="module")
+def planted(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Planted]:
+    history = tmp_path_factory.mktemp("incidents") / "history.db"
+    with (
+        EmbeddedRedis(port=0, password="") as server,
+        incidents(server.url) as ids,
+        dashboard(server.url, "--history", str(history), "--name", "demo") as link,
+    ):
+        browser("complaints")
+        browser("open", link)
+        browser("at", "/")
+        yield Planted(link.partition("/login")[0], ids["orders"])
+        browser("open", "about:blank")  # a page would go on asking
+
+
+#: What stands on the first page about a queue, and what behind its link.
+FOUND = {
+    "video": ("No worker is connected; 340 jobs wait, the oldest for", "No worker is connected."),
+    "render~cap.gpu": ("No worker is connected; 12 jobs wait, the oldest for", "No worker is connected."),
+    "uploads": ("All 4 slots of the global concurrency are taken, and no job has started for", "4 run now."),
+    "reports": (
+        "It is paused; 58 jobs wait, and the next one was added 3 h ago.",
+        "It is paused: workers",
+    ),
+    "billing": ("A job scheduler makes no more jobs: 1 scheduler.", "schedulers 1"),
+    "mail": ("2,000 jobs failed in the last hour, most with ValueError", "3 causes"),
+    "invoices": ("1 job failed in the last hour with", "job stalled more than allowable limit"),
+}
+
+
+@pytest.mark.parametrize("queue", FOUND)
+def test_an_incident_is_said_on_the_first_page_and_its_cause_is_one_click_away(
+    browser: Browser, planted: Planted, queue: str
+) -> None:
+    sentence, behind = FOUND[queue]
+    browser("open", f"{planted.address}/")
+    browser("see", sentence)
+    browser("click", f".attention a:text-is('{queue}')")
+    browser("see", behind)
+    assert browser("complaints") == ""
+
+
+def test_what_a_limit_holds_up_is_found_in_the_table(browser: Browser, planted: Planted) -> None:
+    browser("open", f"{planted.address}/")
+    assert browser("count", "tr:has(a:text-is('sms')) .badge:text-is('limited')") == 1
+    browser("click", ".rows a:text-is('sms')")
+    browser("see", "At most 10 start in 60 s; none starts for")
+
+
+def test_a_healthy_queue_is_not_named(browser: Browser, planted: Planted) -> None:
+    browser("open", f"{planted.address}/")
+    browser("see", "thumbnails")
+    for healthy in ("thumbnails", "search", "orders", "stock", "sms"):
+        assert browser("count", f".attention a:text-is('{healthy}')") == 0
+
+
+def test_three_errors_are_three_groups(browser: Browser, planted: Planted) -> None:
+    browser("open", f"{planted.address}/q/mail/failures")
+    assert browser("count", ".group") == 3
+    browser("see", "Retry these 1,400")
+
+
+def test_the_attempts_of_a_job_and_its_children_are_drawn(browser: Browser, planted: Planted) -> None:
+    browser("open", f"{planted.address}/q/orders/jobs/{planted.order}")
+    browser("see", "Attempts")
+    assert browser("count", ".lane:has(> b)") == 3 and browser("count", ".lane.child") == 4
+    assert browser("count", ".lane:not(.child) .back-off") == 2 and browser("count", ".lane.level2") == 2
+
+
+def test_nothing_keeps_people_from_using_a_page(browser: Browser, planted: Planted) -> None:
+    pages = ["/", "/about", "/q/uploads", "/q/mail?state=failed", "/q/billing/schedulers", "/q/render/routes"]
+    pages += ["/q/mail/failures", "/q/mail/history", "/q/mail/workers", "/q/nothing"]
+    pages += [f"/q/orders/{page}/{planted.order}" for page in ("jobs", "flows")]
+    found = {}
+    for theme in ("light", "dark"):
+        browser("scheme", theme)
+        for path in pages:
+            browser("open", planted.address + path)
+            if broken := browser("axe"):
+                found[path, theme] = broken
+    browser("scheme", "light")
+    browser("complaints")  # the page that does not exist is one
+    assert found == {}
+
+
+def test_pictures_of_the_pages_in_both_themes(browser: Browser, planted: Planted) -> None:
+    pages = {
+        "queues": "/",
+        "queue": "/q/uploads",
+        "failures": "/q/mail/failures",
+        "job": f"/q/orders/jobs/{planted.order}",
+        "history": "/q/mail/history?outcome=failed",
+        "flow": f"/q/orders/flows/{planted.order}",
+    }
+    wait_until(lambda: browser("open", f"{planted.address}/") or browser("count", ".spark") > 8)
+    PICTURES.mkdir(exist_ok=True)
+    for theme in ("light", "dark"):
+        browser("scheme", theme)
+        for name, path in pages.items():
+            browser("open", planted.address + path)
+            browser("picture", str(PICTURES / f"dashboard-{name}-{theme}.png"))
+    browser("scheme", "light")
+    assert browser("complaints") == ""
