@@ -49,6 +49,7 @@ from bullrush.values.naming import (
 # JSON, numbers and texts.
 from bullrush.values.encoding import JSON, NO_DATA, decode, encode, read_number
 from bullrush.values.shown import shown
+from bullrush.masks import Masks, Veil
 from bullrush.values.states import FINISHED, STATES
 
 # Typed reads and writes of the compiled core; the methods of `CoreQueue` are those of `Queue.core`.
@@ -146,6 +147,7 @@ __all__ = [
     "JobStates",
     "KeptCalls",
     "Lane",
+    "Masks",
     "Master",
     "NoRedis",
     "Option",
@@ -163,6 +165,7 @@ __all__ = [
     "RunCalls",
     "SchedulerCalls",
     "Settings",
+    "Veil",
     "advance_clock",
     "before_joining_threads",
     "check_batch_id",

@@ -49,6 +49,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FIELD",
         help="a field of the data whose values nobody sees; may be repeated",
     )
+    parser.add_argument(
+        "--mask-text",
+        action="append",
+        default=[],
+        metavar="REGEX",
+        help="what this matches in texts and values nobody sees; may be repeated",
+    )
     add_connection(parser)
 
 
@@ -79,6 +86,7 @@ def run(options: argparse.Namespace) -> int:
             prefix=check_prefix(options.prefix),
             read_only=options.read_only,
             mask=options.mask,
+            mask_text=options.mask_text,
             timeout=options.timeout,
         )
         shown = f"[{options.host}]" if ":" in options.host else options.host

@@ -14,7 +14,6 @@ from starlette.types import Receive, Scope, Send
 
 from bullrush.dashboard.addresses import parts_of
 from bullrush.dashboard.answer import Asked
-from bullrush.dashboard.masks import Masks
 from bullrush.dashboard.origin import demand_same_origin
 from bullrush.dashboard.refusal import RefusalError, refusal_of
 from bullrush.dashboard.rendering import page, refusal, static
@@ -22,7 +21,7 @@ from bullrush.dashboard.rights import Authenticate, Authorize, Viewer
 from bullrush.dashboard.routes import ROUTES, Route
 from bullrush.dashboard.source import Source
 from bullrush.errors import BullrushError
-from bullrush.extending import check_prefix
+from bullrush.extending import Masks, check_prefix
 from bullrush.url import address, resolve
 
 _TIMEOUT: Final = 5_000
@@ -38,6 +37,7 @@ def app(
     prefix: str = "bull",
     read_only: bool = False,
     mask: Iterable[str] = (),
+    mask_text: Iterable[str] = (),
     origin: str | None = None,
     timeout: int = _TIMEOUT,
 ) -> Dashboard:
@@ -51,7 +51,9 @@ def app(
             whether that is allowed. It may be async.
         prefix: the prefix of the queues' keys.
         read_only: True lets nobody change anything.
-        mask: the names of fields whose values nobody sees, at any depth of data, results and progress.
+        mask: the names of fields whose values nobody sees: at any depth of data, results and progress, and in texts
+            that quote them.
+        mask_text: regular expressions; what they match in texts and values nobody sees.
         origin: the scheme and host of the pages, such as ``https://ops.example.org``, if a proxy changes them.
         timeout: ms that a round trip to Redis may take.
 
@@ -59,7 +61,7 @@ def app(
         The app. It connects at the first request.
     """
     source = Source(resolve(url), check_prefix(prefix), timeout)
-    return Dashboard(source, authenticate, authorize, Settings(read_only, Masks(mask), origin))
+    return Dashboard(source, authenticate, authorize, Settings(read_only, Masks(mask, mask_text), origin))
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,7 @@ def test_masks_hold_before_writing(
     def handle(job: Job) -> None:
         raise ValueError("card 4111-1111 of redis://user:geheim@host declined")
 
-    with recording(mask=[r"\d{4}-\d{4}"]) as history:
+    with recording(mask_text=[r"\d{4}-\d{4}"]) as history:
         queue.add("pay 4222-2222")
         worker(handle).run(until="drained")
         [job] = wait_until(lambda: history.find(queue.name, outcome="failed"))
@@ -275,7 +275,9 @@ def test_new_queues_are_found(redis_url: str, file: Path, queue_name: str) -> No
         running.join()
 
 
-@pytest.mark.parametrize("options", [{"max_bytes": 1}, {"mask": ["("]}, {"events_per_second": 0}, {"queues": ["a:b"]}])
+@pytest.mark.parametrize(
+    "options", [{"max_bytes": 1}, {"mask_text": ["("]}, {"events_per_second": 0}, {"queues": ["a:b"]}]
+)
 def test_wrong_options_are_refused(file: Path, redis_url: str, options: dict[str, Any]) -> None:
     with pytest.raises(Exception, match=r"max_bytes|mask|events_per_second|queue|Queue"):
         Recorder(file, redis_url, **options)

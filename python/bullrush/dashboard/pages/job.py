@@ -8,12 +8,11 @@ from typing import Any, Final
 from bullrush.aio import Job
 from bullrush.dashboard.answer import Answer, Asked
 from bullrush.dashboard.commands import command
-from bullrush.dashboard.masks import Veil
 from bullrush.dashboard.pages.failures import ELSEWHERE
 from bullrush.dashboard.pages.reading import ReadJob, read
 from bullrush.dashboard.refusal import RefusalError
 from bullrush.errors import MalformedJobError
-from bullrush.extending import JSON
+from bullrush.extending import JSON, Veil
 from bullrush.inspection import readable_trace
 from bullrush.job import Cursor
 
