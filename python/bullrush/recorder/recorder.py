@@ -128,10 +128,10 @@ class Recorder:
             sqlite3.Error: the file cannot be written, since the disk is full.
 
         Redis:
-            Each 25 ms (from 200 queues on each 100 ms) one write with an XREAD and an XRANGE of one entry for each queue
-            to which events come; oftener for streams that are cut short, and at once while there is more. Each 25 ms
-            (from 500 queues on each 250 ms) an XREAD of one entry for idle queues. Once a minute a SCAN for new queues,
-            unless they are named.
+            Each 25 ms (from 200 queues on each 100 ms) one write with an XREAD and an XRANGE of one entry for each
+            queue to which events come; oftener for streams that are cut short, and at once while there is more. Each
+            25 ms (from 500 queues on each 250 ms) an XREAD of one entry for idle queues. Once a minute a SCAN for new
+            queues, unless they are named.
         """
         with self._running:
             # Reading begins where writing ended: what an earlier run has read and not written is read again.

@@ -187,33 +187,6 @@ def test_the_file_stays_within_its_bound_and_drops_successes_first(
     assert sum(minute.added for minute in counts) == jobs
 
 
-def test_more_than_can_be_written_is_sampled_by_whole_jobs_and_the_history_says_so(
-    queue: Queue, redis: Redis, recording: Recording
-) -> None:
-    jobs = 20_000
-    with recording(events_per_second=100) as history:
-        for begin in range(0, jobs, 1_000):
-            pipeline = redis.pipeline(transaction=False)
-            for n in range(begin, begin + 1_000):
-                pipeline.xadd(queue.to_key("events"), {"event": "added", "jobId": str(n), "name": "n"})
-                pipeline.xadd(queue.to_key("events"), {"event": "active", "jobId": str(n), "prev": "waiting"})
-                pipeline.xadd(queue.to_key("events"), {"event": "completed", "jobId": str(n), "prev": "active"})
-            pipeline.execute()
-
-        def counted() -> int:
-            return sum(minute.completed for minute in history.minutes(queue.name, began, int(time.time() * 1_000)))
-
-        [(first, _)] = redis.xrange(queue.to_key("events"), count=1)
-        began = int(first.split("-")[0])
-        wait_until(lambda: counted() == jobs)
-        known = history.remembered(queue.name)
-        kept = history.find(queue.name, outcome="completed", limit=jobs)
-        newest = max(history.find(queue.name, limit=jobs), key=lambda job: job.at).job_id
-    assert known is not None and known.share > 1
-    assert 0 < len(kept) < jobs / 2
-    assert newest in {job.job_id for job in kept}
-
-
 @pytest.mark.parametrize("lost", ["obliterated", "flushed", "deleted"])
 def test_a_stream_that_is_lost_goes_on_with_a_gap(queue: Queue, redis: Redis, recording: Recording, lost: str) -> None:
     with recording() as history:

@@ -1,0 +1,167 @@
+"""More than can be written at once: reading goes on in memory, and what is too much is left out by whole jobs."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from redis import Redis
+
+from bullrush import Queue
+from bullrush.recorder import History, Recorder
+from tests.python.recorder.conftest import Recording
+from tests.waiting import wait_until
+
+#: What a stream of this test keeps, and what is written to it at once.
+KEPT, PAGE = 4_000, 500
+#: Reads in which a page is surely read: one may be under way already, and the last one finds nothing.
+READS = 4
+
+
+@contextmanager
+def locked(file: Path) -> Iterator[None]:
+    """Let nobody write the file while the block runs."""
+    with sqlite3.connect(file, isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+        other.execute("COMMIT")
+    other.close()
+
+
+def reads(redis: Redis) -> int:
+    return int(redis.info("commandstats").get("cmdstat_xread", {"calls": 0})["calls"])  # type: ignore[union-attr]
+
+
+def write(redis: Redis, key: str, ids: range) -> None:
+    """Write the events of jobs, as BullMQ does."""
+    pipeline = redis.pipeline(transaction=False)
+    for n in ids:
+        for event in (
+            {"event": "added", "jobId": n, "name": "n"},
+            {"event": "waiting", "jobId": n},
+            {"event": "active", "jobId": n, "prev": "waiting"},
+            {"event": "completed", "jobId": n, "returnvalue": "null", "prev": "active"},
+        ):
+            pipeline.xadd(key, event, maxlen=KEPT, approximate=False)  # type: ignore[arg-type]
+    pipeline.execute()
+
+
+def write_as_it_is_read(redis: Redis, key: str, jobs: int) -> None:
+    """Write the events of jobs no faster than a recorder reads them."""
+    for begin in range(0, jobs, PAGE):
+        before = reads(redis)
+        write(redis, key, range(begin, begin + PAGE))
+        wait_until(lambda before=before: reads(redis) >= before + READS)
+
+
+def test_reading_does_not_wait_for_the_file(queue: Queue, redis: Redis, file: Path, recording: Recording) -> None:
+    """The stream is cut off six times over while the file cannot be written."""
+    jobs = KEPT * 6 // 4
+    with recording() as history:
+        first = queue.add("first")
+        wait_until(lambda: history.attempts(queue.name, first.id))
+        with locked(file):
+            write_as_it_is_read(redis, queue.to_key("events"), jobs)
+            assert history.find(queue.name, outcome="completed") == []
+        wait_until(lambda: len(history.find(queue.name, outcome="completed", limit=2 * jobs)) == jobs)
+        known = history.remembered(queue.name)
+    assert known is not None and known.gaps == [] and known.share == 1
+
+
+def test_what_was_read_is_written_before_a_recorder_ends(
+    queue: Queue, redis: Redis, redis_url: str, file: Path
+) -> None:
+    jobs = KEPT * 2 // 4
+    with Recorder(file, redis_url, queues=[queue.name]) as recorder, History(file) as history:
+        running = threading.Thread(target=recorder.run)
+        running.start()
+        first = queue.add("first")
+        wait_until(lambda: history.attempts(queue.name, first.id))
+        with locked(file):
+            write_as_it_is_read(redis, queue.to_key("events"), jobs)
+            recorder.stop()
+        running.join()
+        redis.delete(queue.to_key("events"))
+        assert len(history.find(queue.name, outcome="completed", limit=2 * jobs)) == jobs
+        told = recorder.progress()
+        assert told.bytes == file.stat().st_size + file.with_name(f"{file.name}-wal").stat().st_size
+    assert told.events == told.kept == jobs * 4 + 2 and told.gaps == 0
+
+
+def test_a_history_says_no_more_than_what_is_written(
+    queue: Queue, redis: Redis, file: Path, recording: Recording
+) -> None:
+    """While the file cannot be written, the history ends before what happens meanwhile."""
+    with recording() as history:
+        first = queue.add("first")
+        wait_until(lambda: history.attempts(queue.name, first.id))
+        with locked(file):
+            write_as_it_is_read(redis, queue.to_key("events"), PAGE)
+            begin = int(time.time() * 1_000)
+            known = history.remembered(queue.name)
+            assert known is not None and known.until < begin
+        wait_until(lambda: len(history.find(queue.name, outcome="completed", limit=PAGE)) == PAGE)
+
+
+def test_more_than_can_be_written_is_sampled_by_whole_jobs_and_the_history_says_so(
+    queue: Queue, redis: Redis, recording: Recording
+) -> None:
+    jobs, per_second = 10_000, 100
+    with recording(events_per_second=per_second) as history:
+        write_as_it_is_read(redis, queue.to_key("events"), jobs)
+
+        def counted() -> int:
+            known = history.remembered(queue.name)
+            begin = known.since if known else 0
+            return sum(minute.completed for minute in history.minutes(queue.name, begin, int(time.time() * 1_000)))
+
+        wait_until(lambda: counted() == jobs)
+        known = history.remembered(queue.name)
+        kept = history.find(queue.name, outcome="completed", limit=jobs)
+        heard = history.find(queue.name, limit=jobs)
+        whole = [one for job in kept for one in history.attempts(queue.name, job.job_id)]
+    assert known is not None and known.share > 1 and known.gaps == []
+    # Until a burst is used up all are kept, then few.
+    assert per_second < len(kept) < jobs / 4
+    # Only jobs that ran while the sample changed are known in part.
+    assert len(heard) - len(kept) < jobs / 50
+    assert len([one for one in whole if one.queued and one.ready and one.claimed]) > 0.9 * len(kept)
+
+
+def test_a_quiet_queue_is_kept_whole_beside_a_flood(
+    queue: Queue, redis: Redis, redis_url: str, recording: Recording
+) -> None:
+    quiet = f"{queue.name}~quiet"
+    with recording(queues=[queue.name, quiet], events_per_second=100) as history:
+        write_as_it_is_read(redis, queue.to_key("events"), 4 * PAGE)
+        with Queue(quiet, url=redis_url) as other:
+            ids = [other.add("n").id for _ in range(5)]
+            wait_until(lambda: len(history.find(quiet)) == len(ids))
+            flooded, calm = history.remembered(queue.name), history.remembered(quiet)
+    assert flooded is not None and flooded.share > 1
+    assert calm is not None and calm.share == 1
+
+
+def test_a_stream_that_keeps_little_is_followed_without_a_gap(queue: Queue, redis: Redis, recording: Recording) -> None:
+    """It keeps 200 entries, of which 100 come at a time."""
+    key, jobs = queue.to_key("events"), 1_000
+    with recording() as history:
+        first = queue.add("first")
+        wait_until(lambda: history.attempts(queue.name, first.id))
+        for begin in range(0, jobs, 25):
+            before = reads(redis)
+            pipeline = redis.pipeline(transaction=False)
+            for n in range(begin, begin + 25):
+                for event in ("added", "waiting", "active", "completed"):
+                    told: Any = {"event": event, "jobId": n, "name": "n"}
+                    pipeline.xadd(key, told, maxlen=200, approximate=False)
+            pipeline.execute()
+            wait_until(lambda before=before: reads(redis) >= before + READS)
+        wait_until(lambda: len(history.find(queue.name, outcome="completed", limit=2 * jobs)) == jobs)
+        known = history.remembered(queue.name)
+    assert known is not None and known.gaps == []
