@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sqlite3
 import stat
@@ -185,54 +184,6 @@ def test_the_file_stays_within_its_bound_and_drops_successes_first(
     assert len(failed) == jobs // 100 and 0 < len(completed) < jobs * 0.99
     assert known is not None and known.successes_since > known.since
     assert sum(minute.added for minute in counts) == jobs
-
-
-@pytest.mark.parametrize("lost", ["obliterated", "flushed", "deleted"])
-def test_a_stream_that_is_lost_goes_on_with_a_gap(queue: Queue, redis: Redis, recording: Recording, lost: str) -> None:
-    with recording() as history:
-        first = queue.add("n")
-        wait_until(lambda: history.attempts(queue.name, first.id))
-        if lost == "obliterated":
-            queue.obliterate(force=True)
-        elif lost == "flushed":
-            redis.flushdb()
-        else:
-            redis.delete(queue.to_key("events"))
-        second = queue.add("n", job_id="another")
-        wait_until(lambda: history.attempts(queue.name, second.id))
-        known = history.remembered(queue.name)
-    assert known is not None and len(known.gaps) == 1
-
-
-def test_a_stream_of_a_wrong_type_is_said_once_and_others_are_recorded(
-    queue: Queue, redis: Redis, recording: Recording, caplog: pytest.LogCaptureFixture
-) -> None:
-    redis.set(f"bull:{queue.name}~wrong:events", "no stream")
-    with caplog.at_level(logging.WARNING, "bullrush"), recording(queues=[f"{queue.name}~wrong", queue.name]) as history:
-        job = queue.add("n")
-        wait_until(lambda: history.attempts(queue.name, job.id))
-        wait_until(lambda: "WRONGTYPE" in caplog.text)
-    assert caplog.text.count("WRONGTYPE") == 1
-
-
-def test_recording_goes_on_on_a_new_connection(file: Path, tmp_path: Path, queue_name: str) -> None:
-    from bullrush.embedded import EmbeddedRedis
-
-    with EmbeddedRedis(port=0, password="") as server:
-        url = server.url
-        with Recorder(file, url, queues=[queue_name]) as recorder, History(file) as history:
-            running = threading.Thread(target=recorder.run)
-            running.start()
-            with Queue(queue_name, url=url) as queue, Redis.from_url(url) as redis:
-                first = queue.add("n")
-                wait_until(lambda: history.attempts(queue_name, first.id))
-                for one in redis.client_list():
-                    if one["name"] == "bullrush:recorder":
-                        redis.client_kill(one["addr"])
-                second = queue.add("n")
-                wait_until(lambda: history.attempts(queue_name, second.id))
-            recorder.stop()
-            running.join()
 
 
 def test_new_queues_are_found(redis_url: str, file: Path, queue_name: str) -> None:
