@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 /// So long may more events come than are written in the long run.
 const BURST: Duration = Duration::from_secs(15);
 /// Fewer jobs are kept from this level on, half as many with each further step.
-const HIGH: f64 = 0.5;
-const STEP: f64 = 0.05;
+const HIGH: f64 = 0.7;
+const STEP: f64 = 0.03;
 /// Below this level more jobs can be kept again.
 const LOW: f64 = 0.25;
 /// At least every 1,024th job is kept.
@@ -125,10 +125,10 @@ mod tests {
     fn a_burst_is_kept_whole_and_a_flood_is_not() {
         let begin = Instant::now();
         let mut budget = Budget::new(1_000, begin);
-        budget.spend(7_000, begin);
+        budget.spend(10_000, begin);
         assert_eq!(budget.pressure(0.0, 1, begin).share, 1);
-        budget.spend(2_000, begin);
-        assert_eq!(budget.pressure(0.0, 1, begin).share, 8);
+        budget.spend(1_000, begin);
+        assert_eq!(budget.pressure(0.0, 1, begin).share, 4);
         budget.spend(1_000_000, begin);
         assert_eq!(budget.pressure(0.0, 1, begin).share, SMALLEST);
         assert_eq!(budget.pressure(0.0, 1, begin + Duration::from_secs(2_000)).share, 1);
@@ -137,24 +137,24 @@ mod tests {
     #[test]
     fn what_is_held_unwritten_counts_as_much_as_what_was_spent() {
         let now = Instant::now();
-        assert_eq!(Budget::new(1_000, now).pressure(0.52, 1, now).share, 2);
+        assert_eq!(Budget::new(1_000, now).pressure(0.71, 1, now).share, 2);
     }
 
     #[test]
     fn a_queue_that_takes_less_than_its_part_is_kept_whole_beside_a_flood() {
         let now = Instant::now();
         let (mut quiet, mut flood) = (Sample::new(now), Sample::new(now));
-        let pressure = Pressure::new(0.7, 1_000.0, 10);
+        let pressure = Pressure::new(0.8, 1_000.0, 10);
         quiet.adapt(90, pressure, now);
         flood.adapt(5_000, pressure, now);
-        assert_eq!((quiet.share, flood.share), (1, 32));
+        assert_eq!((quiet.share, flood.share), (1, 16));
     }
 
     #[test]
     fn more_jobs_are_kept_again_some_time_after_the_flood() {
         let now = Instant::now();
         let mut sample = Sample::new(now);
-        sample.adapt(5_000, Pressure::new(0.5, 1_000.0, 1), now);
+        sample.adapt(5_000, Pressure::new(0.7, 1_000.0, 1), now);
         assert_eq!(sample.share, 2);
         for (seconds, level, share) in [(9, 0.0, 2), (11, 0.3, 2), (11, 0.2, 1)] {
             sample.adapt(0, Pressure::new(level, 1_000.0, 1), now + Duration::from_secs(seconds));

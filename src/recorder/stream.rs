@@ -378,7 +378,7 @@ mod tests {
     #[test]
     fn fewer_jobs_are_kept_of_what_comes_next_when_there_is_too_much() {
         let (mut stream, turn) = (at(Some("5-0")), turn(1, Duration::ZERO));
-        let pressed = Turn { pressure: Pressure::new(0.5, 1.0, 1), ..turn };
+        let pressed = Turn { pressure: Pressure::new(0.7, 1.0, 1), ..turn };
         let found = take(&mut stream, vec![read(&["6-0", "7-0", "8-0", "9-0"]), entries(&["5-0"])], pressed);
         assert_eq!((found.share, stream.share()), (1, 2));
     }

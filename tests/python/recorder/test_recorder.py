@@ -113,15 +113,15 @@ def test_masks_hold_before_writing(
     queue: Queue, file: Path, worker: Callable[..., Worker], recording: Recording
 ) -> None:
     def handle(job: Job) -> None:
-        raise ValueError("card 4111-1111 of redis://user:geheim@host declined")
+        raise ValueError("card 4111-1111 of redis://user:geheim@host declined: {'Token': 'hunter2'}")
 
-    with recording(mask_text=[r"\d{4}-\d{4}"]) as history:
+    with recording(mask=["token"], mask_text=[r"\d{4}-\d{4}"]) as history:
         queue.add("pay 4222-2222")
         worker(handle).run(until="drained")
         [job] = wait_until(lambda: history.find(queue.name, outcome="failed"))
         assert job.name == "pay ***" and "card ***" in str(job.reason)
         stored = b"".join(path.read_bytes() for path in file.parent.glob(f"{file.name}*"))
-    assert not [secret for secret in (b"4111", b"4222", b"geheim") if secret in stored]
+    assert not [secret for secret in (b"4111", b"4222", b"geheim", b"hunter2") if secret in stored]
 
 
 def test_data_and_results_are_in_no_file(
