@@ -56,6 +56,11 @@ pub(super) struct Pressure {
 }
 
 impl Pressure {
+    /// Whether queues should keep fewer jobs.
+    pub fn is_high(self) -> bool {
+        self.share > 1
+    }
+
     /// `level` is how much of what can be held is used up, `per_second` how many events all `queues` may have.
     pub fn new(level: f64, per_second: f64, queues: usize) -> Self {
         let steps = if level < HIGH { 0 } else { 1 + ((level - HIGH) / STEP) as u32 };

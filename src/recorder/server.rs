@@ -16,6 +16,8 @@ use crate::mutex::Mutex;
 
 /// So many streams are read in one write.
 const STREAMS: usize = 64;
+/// A stream that can wait is left alone for this time while there is too much else.
+const LATER: Duration = Duration::from_millis(100);
 /// A server that could not be read is asked again after this time.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -62,6 +64,7 @@ impl Server {
         loop {
             self.streams.append(&mut self.wanted.streams.lock());
             let now = Instant::now();
+            self.postpone(now);
             match self.streams.iter().map(|stream| stream.due).min() {
                 Some(due) if due <= now => {
                     self.memory.room().await;
@@ -74,6 +77,16 @@ impl Server {
                     () = self.wanted.came.notified() => {}
                 },
                 None => self.wanted.came.notified().await,
+            }
+        }
+    }
+
+    /// Leaves streams alone that lose nothing by it, while there is too much else: at its first start a recorder finds
+    /// more than it can write.
+    fn postpone(&mut self, now: Instant) {
+        if self.memory.pressure(now).is_high() {
+            for stream in self.streams.iter_mut().filter(|stream| stream.can_wait && stream.due <= now) {
+                stream.due = now + LATER;
             }
         }
     }
@@ -109,7 +122,7 @@ impl Server {
             }
         };
         self.refused = None;
-        let turn = Turn { generation, streams: self.streams.len(), pressure: self.memory.pressure(now), now };
+        let turn = Turn { generation, streams: self.streams.len(), pressure: self.memory.pressure(now), now, at };
         let mut seen = Vec::new();
         for (place, replies) in asked.into_iter().zip(replies) {
             let stream = &mut self.streams[place];

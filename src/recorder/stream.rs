@@ -29,6 +29,8 @@ const AFTER_REFUSAL: Duration = Duration::from_secs(5);
 const PAGE_BYTES: usize = 1 << 20;
 const PAGE: usize = 1_000;
 const FIRST_PAGE: usize = 100;
+/// Entries that are older came before the reader.
+const OLD_MS: i64 = 5_000;
 /// So many times as much is read at once if entries would be cut off unread otherwise.
 const LARGER: usize = 5;
 
@@ -47,6 +49,8 @@ pub(super) struct Stream {
     is_idle: bool,
     /// It keeps a short time only.
     is_short: bool,
+    /// What is unread is old, and nothing of it is cut off: it can be read at any time.
+    pub can_wait: bool,
     kept: Kept,
     /// How many entries per second came at most, lately, and when it was read last.
     speed: f64,
@@ -78,6 +82,8 @@ pub(super) struct Turn {
     pub streams: usize,
     pub pressure: Pressure,
     pub now: Instant,
+    /// The same by the wall clock, in ms.
+    pub at: i64,
 }
 
 impl Turn {
@@ -105,6 +111,7 @@ impl Stream {
             page: FIRST_PAGE,
             is_idle: false,
             is_short: false,
+            can_wait: false,
             kept: Kept::new(),
             speed: 0.0,
             read: now,
@@ -213,7 +220,10 @@ impl Stream {
         let is_full = page.entries >= self.page;
         self.kept.note(page.entries, page.last.as_deref(), oldest.as_deref(), !is_full);
         self.pace(&page, is_full, turn);
-        self.sample.adapt(page.events.len(), turn.pressure, turn.now);
+        self.can_wait = is_full && !self.kept.is_cut && ms(&self.position) < turn.at - OLD_MS;
+        if !self.can_wait {
+            self.sample.adapt(page.events.len(), turn.pressure, turn.now);
+        }
         Ok(Found { page, is_full, gap, since, share })
     }
 
@@ -277,7 +287,7 @@ mod tests {
     /// A turn on this connection, so long after now.
     fn turn(generation: u64, after: Duration) -> Turn {
         let pressure = Pressure::new(0.0, 1_000.0, 1);
-        Turn { generation: Some(generation), streams: 1, pressure, now: Instant::now() + after }
+        Turn { generation: Some(generation), streams: 1, pressure, now: Instant::now() + after, at: 2_000 }
     }
 
     fn take(stream: &mut Stream, replies: Vec<Value>, turn: Turn) -> Found {
@@ -366,6 +376,26 @@ mod tests {
         assert_eq!(stream.page, 2_000);
         take_each(&mut stream, 1_591, 1_600, 1_592, 40);
         assert_eq!(stream.page, PAGE);
+    }
+
+    #[test]
+    fn old_entries_that_are_not_cut_off_can_wait_and_are_not_sampled() {
+        let mut stream = at(Some("0-1"));
+        let late = Turn { pressure: Pressure::new(0.9, 1.0, 1), at: 60_000, ..turn(1, Duration::ZERO) };
+        let each = |stream: &mut Stream, from: usize, oldest: usize, turn: Turn| {
+            stream.page = 10;
+            let (came, oldest) = (ids(from, from + 9), format!("{oldest}-0"));
+            let came: Vec<&str> = came.iter().map(String::as_str).collect();
+            take(stream, vec![read(&came), entries(&[&oldest])], turn);
+        };
+        each(&mut stream, 1, 1, late);
+        assert_eq!((stream.can_wait, stream.share()), (true, 1));
+        each(&mut stream, 55_001, 1, late);
+        assert!(!stream.can_wait, "these are new");
+        let mut stream = at(Some("0-1"));
+        each(&mut stream, 1, 1, late);
+        each(&mut stream, 11, 5, late);
+        assert!(!stream.can_wait && stream.share() > 1, "some are cut off");
     }
 
     #[test]

@@ -165,3 +165,23 @@ def test_a_stream_that_keeps_little_is_followed_without_a_gap(queue: Queue, redi
         wait_until(lambda: len(history.find(queue.name, outcome="completed", limit=2 * jobs)) == jobs)
         known = history.remembered(queue.name)
     assert known is not None and known.gaps == []
+
+
+def test_what_streams_kept_before_the_first_start_is_read_as_it_can_be_written(
+    queue: Queue, redis: Redis, recording: Recording
+) -> None:
+    """Nothing of it is cut off meanwhile, so nothing has to be left out."""
+    jobs, per_second = 10_000, 3_000
+    begin = int(time.time() * 1_000) - 60_000
+    for first in range(0, jobs, 1_000):
+        pipeline = redis.pipeline(transaction=False)
+        for n in range(first, first + 1_000):
+            for place, event in enumerate(("added", "waiting", "active", "completed"), 1):
+                told: Any = {"event": event, "jobId": n, "name": "n"}
+                pipeline.xadd(queue.to_key("events"), told, id=f"{begin + n}-{place}")
+        pipeline.execute()
+    with recording(events_per_second=per_second) as history:
+        wait_until(lambda: len(history.find(queue.name, outcome="completed", limit=jobs)) == jobs, pause=0.1)
+        known = history.remembered(queue.name)
+    assert known is not None and known.gaps == [] and known.share == 1
+    assert known.since == begin
