@@ -93,21 +93,6 @@ def test_what_was_read_is_written_before_a_recorder_ends(
     assert told.events == told.kept == jobs * 4 + 2 and told.gaps == 0
 
 
-def test_a_history_says_no_more_than_what_is_written(
-    queue: Queue, redis: Redis, file: Path, recording: Recording
-) -> None:
-    """While the file cannot be written, the history ends before what happens meanwhile."""
-    with recording() as history:
-        first = queue.add("first")
-        wait_until(lambda: history.attempts(queue.name, first.id))
-        with locked(file):
-            write_as_it_is_read(redis, queue.to_key("events"), PAGE)
-            begin = int(time.time() * 1_000)
-            known = history.remembered(queue.name)
-            assert known is not None and known.until < begin
-        wait_until(lambda: len(history.find(queue.name, outcome="completed", limit=PAGE)) == PAGE)
-
-
 def test_more_than_can_be_written_is_sampled_by_whole_jobs_and_the_history_says_so(
     queue: Queue, redis: Redis, recording: Recording
 ) -> None:
