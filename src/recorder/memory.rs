@@ -76,6 +76,11 @@ impl Memory {
         held.budget.pressure(level, queues, now)
     }
 
+    /// How many queues are read.
+    pub fn queues(&self) -> usize {
+        self.held.lock().queues
+    }
+
     /// Waits until there is room.
     pub async fn room(&self) {
         // It cannot fail: the sender is here.

@@ -122,7 +122,7 @@ impl Server {
             }
         };
         self.refused = None;
-        let turn = Turn { generation, streams: self.streams.len(), pressure: self.memory.pressure(now), now, at };
+        let turn = Turn { generation, streams: self.memory.queues(), pressure: self.memory.pressure(now), now, at };
         let mut seen = Vec::new();
         for (place, replies) in asked.into_iter().zip(replies) {
             let stream = &mut self.streams[place];

@@ -11,8 +11,8 @@ use crate::error::{Error, Result};
 use crate::events::{entry_values, place, Entry, BEGINNING};
 use crate::protocol::{reply, Keys};
 
-/// How often a stream is read, and looked at while nothing comes, where many streams share a connection. Few are read
-/// oftener: a read of each costs Redis so little that it may take place after this time for each of them.
+/// How often a stream is read, and looked at while nothing comes, where there are many. Few are read oftener: a read
+/// costs Redis so little that one may take place after this time for each of them.
 const EVERY: Duration = Duration::from_millis(100);
 const IDLE: Duration = Duration::from_millis(250);
 const FOR_EACH: Duration = Duration::from_micros(500);
@@ -78,7 +78,7 @@ pub(super) struct Found {
 pub(super) struct Turn {
     /// Which connection it was.
     pub generation: Option<u64>,
-    /// How many streams share the connection.
+    /// How many streams are read in all. On a cluster each may have a connection of its own.
     pub streams: usize,
     pub pressure: Pressure,
     pub now: Instant,
