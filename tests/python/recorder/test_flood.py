@@ -37,9 +37,9 @@ def reads(redis: Redis) -> int:
     return int(redis.info("commandstats").get("cmdstat_xread", {"calls": 0})["calls"])  # type: ignore[union-attr]
 
 
-def write(redis: Redis, key: str, ids: range) -> None:
+def write(redis: Redis, key: str, ids: range, *, transaction: bool = False) -> None:
     """Write the events of jobs, as BullMQ does."""
-    pipeline = redis.pipeline(transaction=False)
+    pipeline = redis.pipeline(transaction)
     for n in ids:
         for event in (
             {"event": "added", "jobId": n, "name": "n"},
@@ -130,6 +130,25 @@ def test_a_quiet_queue_is_kept_whole_beside_a_flood(
             flooded, calm = history.remembered(queue.name), history.remembered(quiet)
     assert flooded is not None and flooded.share > 1
     assert calm is not None and calm.share == 1
+
+
+def test_what_no_reader_could_have_seen_is_a_gap(queue: Queue, redis: Redis, recording: Recording) -> None:
+    """One transaction writes twice as much as the stream keeps."""
+    jobs = 2 * KEPT // 4
+    with recording() as history:
+        first = queue.add("first")
+        wait_until(lambda: history.attempts(queue.name, first.id))
+        write(redis, queue.to_key("events"), range(jobs), transaction=True)
+        wait_until(lambda: history.find(queue.name, job_id=str(jobs - 1), outcome="completed"))
+        known = history.remembered(queue.name)
+        found = history.find(queue.name, outcome="completed", limit=jobs)
+        bars = history.waterfall(queue.name, first.id)
+        [oldest] = redis.xrange(queue.to_key("events"), count=1)  # type: ignore[misc]
+    assert known is not None and known.share == 1
+    assert [until for _, until in known.gaps] == [int(oldest[0].split("-")[0])]
+    assert {job.job_id for job in found} == {str(n) for n in range(jobs // 2, jobs)}
+    # Nobody knows whether the first one still waits.
+    assert bars[-1].doing == "gap"
 
 
 def test_a_stream_that_keeps_little_is_followed_without_a_gap(queue: Queue, redis: Redis, recording: Recording) -> None:
