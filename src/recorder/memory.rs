@@ -14,8 +14,10 @@ const MOST: usize = 300_000;
 /// What was read together is handed on when it has so many events, or after this time.
 const EVENTS: usize = 5_000;
 const TOGETHER: Duration = Duration::from_millis(100);
-/// About so many events are handed on at once.
+/// About so many events are handed on at once, and at most so many per second: who writes them must not take the
+/// processor from who reads. It is more than are kept in the long run.
 const HANDED: usize = 10_000;
+const PACE: u32 = 40_000;
 
 /// Holds what was read, up to a bound.
 pub(super) struct Memory {
@@ -32,6 +34,9 @@ struct Held {
     events: usize,
     weight: usize,
     budget: Budget,
+    pace: u32,
+    /// Before this nothing more is handed on.
+    paced: Instant,
     queues: usize,
     /// Up to when each server was read, if that is known; servers are missing of which no queue can be read.
     until: HashMap<usize, Option<i64>>,
@@ -55,6 +60,8 @@ impl Memory {
             events: 0,
             weight: 0,
             budget: Budget::new(events_per_second, Instant::now()),
+            pace: events_per_second.saturating_mul(2).max(PACE),
+            paced: Instant::now(),
             queues: 0,
             until: HashMap::new(),
             is_closed: false,
@@ -113,7 +120,7 @@ impl Memory {
                 let (mut held, now) = (self.held.lock(), Instant::now());
                 let due = held.due();
                 if held.is_closed || due.is_some_and(|due| due <= now) {
-                    let (batch, is_full) = (held.take(), held.weight >= MOST);
+                    let (batch, is_full) = (held.take(now), held.weight >= MOST);
                     drop(held);
                     self.tell(is_full);
                     return batch;
@@ -163,11 +170,11 @@ impl Held {
     /// When the first of what waits is handed on.
     fn due(&self) -> Option<Instant> {
         let first = self.waiting.front()?;
-        Some(if self.events >= EVENTS { first.at } else { first.at + TOGETHER })
+        Some(if self.events >= EVENTS { first.at } else { first.at + TOGETHER }.max(self.paced))
     }
 
     /// The next part of what waits; `None` if nothing does.
-    fn take(&mut self) -> Option<Batch> {
+    fn take(&mut self, now: Instant) -> Option<Batch> {
         let (mut seen, mut events) = (Vec::new(), 0);
         while events < HANDED {
             let Some(Waiting { seen: first, weight, .. }) = self.waiting.pop_front() else { break };
@@ -180,6 +187,7 @@ impl Held {
             seen.push(first);
         }
         self.events -= events;
+        self.paced = now + Duration::from_secs_f64(events as f64 / f64::from(self.pace));
         (!seen.is_empty()).then(|| Batch { seen, until: self.until() })
     }
 
@@ -248,15 +256,22 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn who_writes_does_not_get_more_at_a_time_than_leaves_the_processor_to_who_reads() {
+        let (memory, now) = (memory(), Instant::now());
+        memory.add(0, vec![seen("a", "1-0", HANDED), seen("b", "1-0", HANDED)], Some(None), now);
+        memory.next(SOON).await.unwrap();
+        memory.next(SOON).await.unwrap();
+        assert!(now.elapsed() >= Duration::from_secs(1) / (PACE / HANDED as u32));
+    }
+
+    #[tokio::test]
     async fn a_full_memory_stops_reading_until_something_was_handed_on() {
         let (memory, now) = (memory(), Instant::now());
         memory.room().await;
         let many = || seen("a", "1-0", HANDED);
-        memory.add(0, (0..=MOST / HANDED).map(|_| many()).collect(), Some(None), now);
+        memory.add(0, (0..MOST / HANDED).map(|_| many()).collect(), Some(None), now);
         assert!(tokio::time::timeout(Duration::from_millis(20), memory.room()).await.is_err());
-        while memory.held.lock().weight >= MOST {
-            memory.next(SOON).await.unwrap();
-        }
+        memory.next(SOON).await.unwrap();
         memory.room().await;
     }
 

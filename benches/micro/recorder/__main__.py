@@ -25,6 +25,7 @@ _BEGIN, _END = "<!-- measured: recorder -->", "<!-- /measured -->"
 
 def main() -> None:
     """Print the figures; with ``--docs`` put them into the page."""
+    load = os.getloadavg()[0]
     with TemporaryDirectory() as name:
         folder = Path(name)
         tables = [_costs(folder), _floods(folder), _node(folder)]
@@ -33,7 +34,7 @@ def main() -> None:
     if "--docs" in sys.argv[1:]:
         head, _, rest = _PAGE.read_text().partition(_BEGIN)
         shown = [line for table in tables for line in (*piped(table), "")]
-        _PAGE.write_text("\n".join([head + _BEGIN, *shown, *_how(), _END + rest.partition(_END)[2]]))
+        _PAGE.write_text("\n".join([head + _BEGIN, *shown, *_how(load), _END + rest.partition(_END)[2]]))
 
 
 def _costs(folder: Path) -> list[list[str]]:
@@ -74,12 +75,12 @@ def _node(folder: Path) -> list[list[str]]:
     ]
 
 
-def _how() -> list[str]:
-    """Return a line that says how it was measured."""
+def _how(load: float) -> list[str]:
+    """Return lines that say how it was measured, and how busy the machine was before."""
     with EmbeddedRedis(port=0, password="") as server, Redis.from_url(server.url) as redis:
         version = redis.info("server")["redis_version"]
     return [
-        f"Release build, Redis {version} on the same machine of {os.cpu_count()} cores,",
+        f"Release build, Redis {version} on this machine of {os.cpu_count()} cores, load average before: {load:.1f},",
         f"Python {platform.python_version()}; measured by `python -m benches.micro.recorder --docs`. A script writes",
         "the events, four of each job, into a stream of about 10,000 entries; the jobs of Node are those of BullMQ 5.",
     ]

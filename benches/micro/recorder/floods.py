@@ -16,11 +16,11 @@ from bullrush.recorder import Recorder, RecorderProgress
 from bullrush.recorder.recorder import EVENTS_PER_SECOND
 
 #: Events per second: what a recorder is made for by default, and a flood; and for how many seconds.
-USUAL, LONG = 20_000, 60
+USUAL, LONG = 20_000, 30
 FLOOD, SHORT = 180_000, 20
 #: Rates that are tried until something is left out, and for how many seconds each.
 _RATES: Final = range(30_000, 200_001, 10_000)
-_TRIED: Final = 15
+_TRIED: Final = 10
 ATTEMPTS: Final = 100_000
 #: A rate that is written in the end, but late, would not do for long.
 _LATE: Final = 1.0
