@@ -13,6 +13,8 @@ const SOON: Duration = Duration::from_secs(10);
 /// What the stream of a test keeps, and how many entries come at once.
 const KEPT: usize = 300;
 const PAGE: usize = 100;
+/// After so many more reads they have surely reached the reader: it sends the next one when it has taken the last one.
+const READS: usize = 5;
 
 fn followed(server: &Server, queue: &str) -> Followed {
     Followed { endpoint: server.endpoint(), keys: Keys::new("bull", queue).unwrap(), after: None }
@@ -47,9 +49,9 @@ async fn it_reads_on_while_nobody_takes_what_it_has_read() {
     let (link, reader) = (server.link(), Reader::new("recorder".into(), 20_000));
     reader.follow(vec![followed(&server, "mail")]);
     for _ in 0..10 {
-        let before = reads(&link).await;
         add(&link, "mail", PAGE).await;
-        until("the entries were read", || async { reads(&link).await >= before + 4 }).await;
+        let before = reads(&link).await;
+        until("the entries were read", || async { reads(&link).await >= before + READS }).await;
     }
     let seen = taken(&reader, 10 * PAGE).await;
     assert!(seen.iter().all(|seen| seen.gap.is_none() && seen.share == 1 && seen.error.is_none()));
@@ -76,9 +78,9 @@ async fn after_the_end_the_rest_can_be_taken_and_the_connection_is_closed() {
     let server = Server::start();
     let (link, reader) = (server.link(), Reader::new("recorder".into(), 20_000));
     reader.follow(vec![followed(&server, "mail")]);
-    let before = reads(&link).await;
     add(&link, "mail", PAGE).await;
-    until("the entries were read", || async { reads(&link).await >= before + 4 }).await;
+    let before = reads(&link).await;
+    until("the entries were read", || async { reads(&link).await >= before + READS }).await;
     reader.close();
     reader.follow(vec![followed(&server, "video")]);
     assert_eq!(reader.next(SOON).await.unwrap().seen[0].events.len(), PAGE);

@@ -19,8 +19,9 @@ from tests.waiting import wait_until
 
 #: What a stream of this test keeps, and what is written to it at once.
 KEPT, PAGE = 4_000, 500
-#: Reads in which a page is surely read: one may be under way already, and the last one finds nothing.
-READS = 4
+#: Reads after which a page has surely reached the recorder: one may be under way already, one asks whether something
+#: has come, two read it, and another one is sent when they have been taken.
+READS = 6
 
 
 @contextmanager
@@ -54,8 +55,8 @@ def write(redis: Redis, key: str, ids: range, *, transaction: bool = False) -> N
 def write_as_it_is_read(redis: Redis, key: str, jobs: int) -> None:
     """Write the events of jobs no faster than a recorder reads them."""
     for begin in range(0, jobs, PAGE):
-        before = reads(redis)
         write(redis, key, range(begin, begin + PAGE))
+        before = reads(redis)
         wait_until(lambda before=before: reads(redis) >= before + READS)
 
 
@@ -158,13 +159,13 @@ def test_a_stream_that_keeps_little_is_followed_without_a_gap(queue: Queue, redi
         first = queue.add("first")
         wait_until(lambda: history.attempts(queue.name, first.id))
         for begin in range(0, jobs, 25):
-            before = reads(redis)
             pipeline = redis.pipeline(transaction=False)
             for n in range(begin, begin + 25):
                 for event in ("added", "waiting", "active", "completed"):
                     told: Any = {"event": event, "jobId": n, "name": "n"}
                     pipeline.xadd(key, told, maxlen=200, approximate=False)
             pipeline.execute()
+            before = reads(redis)
             wait_until(lambda before=before: reads(redis) >= before + READS)
         wait_until(lambda: len(history.find(queue.name, outcome="completed", limit=2 * jobs)) == jobs)
         known = history.remembered(queue.name)
