@@ -55,7 +55,7 @@ def _floods(folder: Path) -> list[list[str]]:
         ["a recorder keeps", "of a queue"],
         [f"of {floods.USUAL:,} events a second for {floods.LONG} s", _shown(usual)],
         [f"of {floods.FLOOD:,} events a second for {floods.SHORT} s", _shown(flood)],
-        ["all events up to, with a higher `events_per_second`", f"{most:,} a second"],
+        ["all events, with a higher `events_per_second`, up to", f"{most:,} a second"],
         [f"{floods.ATTEMPTS:,} attempts in a file of", f"{size / (1 << 20):.1f} MB"],
     ]
 
