@@ -49,6 +49,7 @@ from bullrush.values.naming import (
 # JSON, numbers and texts.
 from bullrush.values.encoding import JSON, NO_DATA, decode, encode, read_number
 from bullrush.values.shown import shown
+from bullrush.masks import HIDDEN, Masks, Veil
 from bullrush.values.states import FINISHED, STATES
 
 # Typed reads and writes of the compiled core; the methods of `CoreQueue` are those of `Queue.core`.
@@ -114,6 +115,7 @@ from bullrush.base.at_exit import before_joining_threads
 
 __all__ = [
     "FINISHED",
+    "HIDDEN",
     "JOB_OPTIONS",
     "JSON",
     "MAX_JOBS",
@@ -147,6 +149,7 @@ __all__ = [
     "JobStates",
     "KeptCalls",
     "Lane",
+    "Masks",
     "Master",
     "NoRedis",
     "Option",
@@ -164,6 +167,7 @@ __all__ = [
     "RunCalls",
     "SchedulerCalls",
     "Settings",
+    "Veil",
     "advance_clock",
     "before_joining_threads",
     "check_batch_id",

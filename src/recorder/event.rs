@@ -10,6 +10,8 @@ use crate::protocol::reply;
 
 /// A longer text of an event is cut off: the reason of a failure may have a megabyte.
 const LONGEST: usize = 2_000;
+/// So much text takes as much memory as an event without.
+const TEXT: usize = 100;
 const MINUTE_MS: i64 = 60_000;
 
 /// What happens to a job. Other events say nothing about its attempts.
@@ -80,6 +82,13 @@ pub struct Event {
     pub at: i64,
     /// The name of an added job, the state before, when a delayed job is due, or why it failed.
     pub text: Option<String>,
+}
+
+impl Event {
+    /// How much of a memory it takes: 1 without a long text.
+    pub(super) fn weight(&self) -> usize {
+        1 + self.text.as_ref().map_or(0, |text| text.len() / TEXT)
+    }
 }
 
 /// How many events of each kind there were in a minute, in the order of [`Kind::ALL`].

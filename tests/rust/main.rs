@@ -12,6 +12,7 @@ mod proof_of_life;
 mod protocol;
 mod proxy;
 mod queue;
+mod recorder;
 mod replies;
 mod route;
 mod route_names;

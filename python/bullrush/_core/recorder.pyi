@@ -8,24 +8,29 @@ from .pending import Pending
 class CoreRecorder:
     """Follows the event streams of many queues, on one connection per server, and writes nothing.
 
+    It reads on while nobody takes what it has read, until it holds some hundred thousand events.
+
     Args:
         client_name: the name of its connections in CLIENT LIST.
-        events_per_second: how many events of jobs can be written; above that it keeps a sample of the jobs.
+        events_per_second: how many events of jobs may be kept in the long run; above that it keeps a sample of the
+            jobs.
     """
 
     def __new__(cls, url: str, prefix: str, *, client_name: str, events_per_second: int) -> CoreRecorder: ...
     def follow(self, queues: list[tuple[str, str | None]]) -> None:
-        """Follow these queues and no others.
+        """Follow these queues, too.
 
         Each has the id of the last entry that is known, or None for the beginning of its stream. A queue that is
         followed already goes on from where it is.
         """
-    def next(self, timeout_ms: int) -> Pending[tuple[list[SeenEvents], int | None]]:
-        """Wait until something was read; [] after ``timeout_ms`` or `close`.
+    def next(self, timeout_ms: int) -> Pending[tuple[list[SeenEvents], int | None] | None]:
+        """Wait until something was read; [] after ``timeout_ms``. None: it was closed, and all was returned.
 
-        The number is a time in ms: everything that was written before was seen, but for queues that cannot be read.
+        The number is a time in ms: everything that was written before is in what was returned until now, but for queues
+        that cannot be read.
         """
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Stop reading. What was read can still be taken."""
 
 @final
 class SeenEvents:
@@ -43,7 +48,7 @@ class SeenEvents:
     gap: tuple[int, int] | None
     #: When the oldest entry came, at the first read of a stream from its beginning.
     since: int | None
-    #: One of how many jobs is in ``events``.
+    #: One of how many jobs is in ``events``; jobs outside this sample are missing behind the position before.
     share: int
     #: Why it cannot be read; told once as long as it lasts.
     error: Exception | None

@@ -69,6 +69,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a field of the data whose values nobody sees; may be repeated",
     )
     parser.add_argument(
+        "--mask-text",
+        action="append",
+        default=[],
+        metavar="REGEX",
+        help="what this matches in texts and values nobody sees; may be repeated",
+    )
+    parser.add_argument(
         "--history",
         metavar="FILE",
         help="record what happens to jobs into this file, or read it if another process does; 'none' does neither "
@@ -123,6 +130,7 @@ def run(options: argparse.Namespace) -> int:
                     prefix=place.prefix,
                     read_only=options.read_only,
                     mask=options.mask,
+                    mask_text=options.mask_text,
                     history=place.history,
                     name=place.name,
                     timeout=options.timeout,
@@ -134,7 +142,9 @@ def run(options: argparse.Namespace) -> int:
         shown = f"[{options.host}]" if ":" in options.host else options.host
         link = f"http://{shown}:{port}/" + ("" if gate.token is None else f"login?token={gate.token}")
         recordings = [
-            Recording(place.history, place.url, place.prefix, without_texts=bool(options.mask))
+            Recording(
+                place.history, place.url, place.prefix, without_texts=bool(options.mask), mask_text=options.mask_text
+            )
             for place in places
             if place.history is not None
         ]

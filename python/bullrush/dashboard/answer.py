@@ -9,10 +9,10 @@ from typing import Any
 from starlette.requests import Request
 
 from bullrush.aio import Queue
-from bullrush.dashboard.masks import Masks
 from bullrush.dashboard.refusal import RefusalError
 from bullrush.dashboard.rights import Viewer
 from bullrush.dashboard.source import Source
+from bullrush.extending import Masks
 
 
 @dataclass(frozen=True)

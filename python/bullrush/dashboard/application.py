@@ -17,7 +17,6 @@ from starlette.types import Receive, Scope, Send
 from bullrush.dashboard.addresses import parts_of
 from bullrush.dashboard.answer import Asked, Done
 from bullrush.dashboard.history import Memory
-from bullrush.dashboard.masks import Masks
 from bullrush.dashboard.notices import Notices, way_back
 from bullrush.dashboard.origin import demand_same_origin
 from bullrush.dashboard.refusal import RefusalError, refusal_of
@@ -38,7 +37,7 @@ from bullrush.dashboard.routes import ROUTES, Change, Look
 from bullrush.dashboard.shared import Shared
 from bullrush.dashboard.source import Source
 from bullrush.errors import BullrushError
-from bullrush.extending import check_prefix
+from bullrush.extending import Masks, check_prefix
 from bullrush.url import address, resolve
 
 #: Where a scope of ASGI has the address of the page that names all dashboards of this server, if there are several.
@@ -56,6 +55,7 @@ def app(
     prefix: str = "bull",
     read_only: bool = False,
     mask: Iterable[str] = (),
+    mask_text: Iterable[str] = (),
     origin: str | None = None,
     history: str | Path | None = None,
     name: str | None = None,
@@ -71,7 +71,9 @@ def app(
             whether that is allowed. It may be async.
         prefix: the prefix of the queues' keys.
         read_only: True lets nobody change anything.
-        mask: the names of fields whose values nobody sees, at any depth of data, results and progress.
+        mask: the names of fields whose values nobody sees: at any depth of data, results and progress, and in texts
+            that quote them.
+        mask_text: regular expressions; what they match in texts and values nobody sees.
         origin: the scheme and host of the pages, such as ``https://ops.example.org``, if a proxy changes them.
         history: the file that a `bullrush.recorder.Recorder` writes of these queues. The app only reads it; it may
             come later.
@@ -83,7 +85,7 @@ def app(
     """
     memory = None if history is None else Memory(Path(history))
     source = Source(resolve(url), check_prefix(prefix), timeout, memory)
-    return Dashboard(source, authenticate, authorize, Settings(read_only, Masks(mask), origin, name))
+    return Dashboard(source, authenticate, authorize, Settings(read_only, Masks(mask, mask_text), origin, name))
 
 
 @dataclass(frozen=True)

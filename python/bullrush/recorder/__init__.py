@@ -2,7 +2,7 @@
 
 from bullrush.recorder.attempts import Attempt
 from bullrush.recorder.history import History, MinuteCounts, Remembered, RememberedJob
-from bullrush.recorder.recorder import MOST_BYTES, Recorder
+from bullrush.recorder.recorder import MOST_BYTES, Recorder, RecorderProgress
 from bullrush.recorder.waterfall import Bar
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "History",
     "MinuteCounts",
     "Recorder",
+    "RecorderProgress",
     "Remembered",
     "RememberedJob",
 ]

@@ -46,6 +46,11 @@ CREATE TABLE forgotten (keep INTEGER PRIMARY KEY, until INTEGER NOT NULL, rows I
 """
 
 
+def size_of(path: Path) -> int:
+    """Return the bytes of a history, its log included."""
+    return sum(part.stat().st_size for part in (path, path.with_name(f"{path.name}-wal")) if part.exists())
+
+
 class FileLock:
     """The right to write a history: one process has it, and the kernel takes it back when that ends."""
 

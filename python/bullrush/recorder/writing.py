@@ -4,21 +4,35 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from operator import attrgetter
 from typing import Final
 
 from bullrush._core import RECORDED_EVENTS, SeenEvents
 from bullrush.errors import InvalidOptionError
 from bullrush.inspection import fingerprint
+from bullrush.masks import Masks
 from bullrush.recorder.attempts import Attempt, Attempts, JobEvent
 from bullrush.recorder.file import FAILURE, OTHER, SUCCESS
-from bullrush.recorder.masks import Masks
 
 _COLUMNS: Final = (
     "name", "number", "before", "queued", "ready", "claimed", "ended", "outcome", "fingerprint",
 )  # fmt: skip
 _values: Final = attrgetter(*_COLUMNS)
+_CHANGE: Final = f"UPDATE attempts SET {', '.join(f'{column} = ?' for column in (*_COLUMNS, 'keep'))} WHERE id = ?"
+_ADD: Final = f"INSERT INTO attempts (queue, job, {', '.join(_COLUMNS)}, keep) VALUES (?, ?, {'?, ' * len(_COLUMNS)} ?)"
+#: So many jobs are looked up at once, by one statement that SQLite compiles once.
+_JOBS: Final = 250
+_LAST_TWO: Final = (
+    f"WITH wanted (job) AS (VALUES {', '.join(['(?)'] * _JOBS)}) "
+    f"SELECT a.id, a.keep, a.job, {', '.join(f'a.{column}' for column in _COLUMNS)} "
+    "FROM wanted JOIN attempts AS a ON a.id IN "
+    "(SELECT b.id FROM attempts AS b WHERE b.queue = ? AND b.job = wanted.job ORDER BY b.id DESC LIMIT 2) "
+    "ORDER BY a.id"
+)
+#: Jobs have few names, each of which is looked at once.
+_NAMES: Final = 1_000
 _KEEP: Final = {"completed": SUCCESS, "failed": FAILURE}
 #: In ms. Also without events it is written until when everything was seen.
 _NOTE_EVERY: Final = 1_000
@@ -34,7 +48,8 @@ class Writer:
             InvalidOptionError: the file has queues of another prefix.
         """
         self._database = database
-        self._masks = masks
+        self._hide = masks.hide
+        self._hide_in_name = lru_cache(_NAMES)(masks.hide)
         self._until = 0
         found = database.execute("SELECT prefix FROM source").fetchone()
         if found is None:
@@ -79,7 +94,9 @@ class Writer:
         self._until = until or self._until
 
     def _write_queue(self, seen: SeenEvents) -> None:
-        [queue, share] = self._database.execute("SELECT id, share FROM queues WHERE name = ?", [seen.queue]).fetchone()
+        [queue, share, position] = self._database.execute(
+            "SELECT id, share, position FROM queues WHERE name = ?", [seen.queue]
+        ).fetchone()
         self._database.execute(
             "UPDATE queues SET position = ?, since = min(since, coalesce(?, since)), share = ? WHERE id = ?",
             (seen.position, seen.since, seen.share, queue),
@@ -87,8 +104,8 @@ class Writer:
         if seen.gap is not None:
             self._database.execute("INSERT INTO gaps VALUES (?, ?, ?)", (queue, *seen.gap))
         if seen.share != share:
-            # It is known of the events behind these.
-            at = seen.events[-1][2] if seen.events else int(seen.position.partition("-")[0])
+            # Jobs outside the sample are missing from where the read began.
+            at = int((position or seen.position).partition("-")[0])
             self._database.execute("INSERT INTO samples VALUES (?, ?, ?)", (queue, at, seen.share))
         self._database.executemany(
             "INSERT INTO minutes VALUES (?, ?, ?, ?) "
@@ -104,20 +121,23 @@ class Writer:
 
     def _write_events(self, queue: int, seen: SeenEvents) -> None:
         by_job: dict[str, list[JobEvent]] = {}
-        for kind, job_id, at, text in seen.events:
-            by_job.setdefault(job_id, []).append(JobEvent(kind, job_id, at, text))
+        for event in map(JobEvent._make, seen.events):
+            by_job.setdefault(event.job_id, []).append(event)
+        reasons = self._reasons(seen)
+        # A job that is added now has no attempt before.
+        known = self._last_two(queue, seen.queue, [job for job, events in by_job.items() if events[0].kind != "added"])
         new: list[tuple[object, ...]] = []
         changed: list[tuple[object, ...]] = []
+        ended: list[tuple[int, int, str, int]] = []
         for job_id, events in by_job.items():
-            # A job that is added now has no attempt before.
-            last = [] if events[0].kind == "added" else self._last(queue, seen.queue, job_id)
+            last = known.get(job_id, [])
             attempts = Attempts(seen.queue, job_id, [attempt for _, _, attempt in last])
             for event in events:
-                attempts.take(event, self._reason(event))
+                attempts.take(event, reasons.get(event.text or "") if event.kind == "failed" else None)
             by_end = _KEEP.get(attempts.end or "", OTHER)
             for place, attempt in enumerate(attempts.known):
                 if attempt.name is not None:
-                    attempt.name = self._masks.hide(attempt.name)
+                    attempt.name = self._hide_in_name(attempt.name)
                 before = last[place][1] if place < len(last) else OTHER
                 # Earlier attempts of a job stay as long as its end.
                 keep = _KEEP.get(attempt.outcome or "", by_end if before == OTHER else before)
@@ -125,32 +145,31 @@ class Writer:
                     changed.append((*_values(attempt), keep, last[place][0]))
                 else:
                     new.append((queue, job_id, *_values(attempt), keep))
-            if last and attempts.end:
-                self._database.execute(
-                    "UPDATE attempts SET keep = ? WHERE queue = ? AND job = ? AND keep = ?",
-                    (by_end, queue, job_id, OTHER),
-                )
-        marks = ", ".join(f"{column} = ?" for column in (*_COLUMNS, "keep"))
-        self._database.executemany(f"UPDATE attempts SET {marks} WHERE id = ?", changed)
+            if attempts.end and len(last) > 1:
+                ended.append((by_end, queue, job_id, OTHER))
+        # Before the others are changed, since those before the last two are meant.
+        self._database.executemany("UPDATE attempts SET keep = ? WHERE queue = ? AND job = ? AND keep = ?", ended)
+        self._database.executemany(_CHANGE, changed)
+        self._database.executemany(_ADD, new)
+
+    def _last_two(
+        self, queue: int, name: str, job_ids: Sequence[str]
+    ) -> Mapping[str, Sequence[tuple[int, int, Attempt]]]:
+        """Return the last two attempts of jobs, each behind its id and how long it is kept."""
+        found: dict[str, list[tuple[int, int, Attempt]]] = {}
+        for begin in range(0, len(job_ids), _JOBS):
+            asked = job_ids[begin : begin + _JOBS]
+            rows = self._database.execute(_LAST_TWO, (*asked, *[None] * (_JOBS - len(asked)), queue))
+            for id, keep, job_id, *values in rows:
+                found.setdefault(job_id, []).append((id, keep, Attempt(name, job_id, *values)))
+        return found
+
+    def _reasons(self, seen: SeenEvents) -> Mapping[str, str]:
+        """Return the fingerprints of the reasons, and store new ones."""
+        hidden = {text or "": self._hide(text or "") for kind, _, _, text in seen.events if kind == "failed"}
+        found = {text: fingerprint(shown, "") for text, shown in hidden.items()}
         self._database.executemany(
-            f"INSERT INTO attempts (queue, job, {', '.join(_COLUMNS)}, keep) VALUES (?, ?, {'?, ' * len(_COLUMNS)} ?)",
-            new,
+            "INSERT OR IGNORE INTO reasons VALUES (?, ?, ?)",
+            [(found[text].id, found[text].label, shown) for text, shown in hidden.items()],
         )
-
-    def _last(self, queue: int, name: str, job_id: str) -> list[tuple[int, int, Attempt]]:
-        """Return the last two attempts of a job, each behind its id and how long it is kept."""
-        rows = self._database.execute(
-            f"SELECT id, keep, {', '.join(_COLUMNS)} FROM attempts "
-            "WHERE queue = ? AND job = ? ORDER BY id DESC LIMIT 2",
-            (queue, job_id),
-        ).fetchall()
-        return [(row[0], row[1], Attempt(name, job_id, *row[2:])) for row in reversed(rows)]
-
-    def _reason(self, event: JobEvent) -> str | None:
-        """Return the fingerprint of a reason, and store the reason if it is a new one."""
-        if event.kind != "failed":
-            return None
-        text = self._masks.hide(event.text or "")
-        found = fingerprint(text, "")
-        self._database.execute("INSERT OR IGNORE INTO reasons VALUES (?, ?, ?)", (found.id, found.label, text))
-        return found.id
+        return {text: one.id for text, one in found.items()}

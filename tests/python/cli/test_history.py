@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bullrush import Queue
+from bullrush import Queue, Worker
 from bullrush.errors import InvalidOptionError
 from bullrush.recorder import History
 from tests.waiting import wait_until
@@ -64,6 +64,21 @@ def test_a_queue_or_a_file_that_does_not_exist_is_said(run: Callable, worked: Qu
     assert nowhere.code == 2 and "bullrush record" in nowhere.err
     wrong = run("record", "--file", recorded, "--max-size", "1gigabyte")
     assert wrong.code == 2 and "is no size" in wrong.err
+
+
+def test_what_masks_match_is_not_shown(run: Callable, queue: Queue, redis_url: str, tmp_path: Path) -> None:
+    file = tmp_path / "history.db"
+
+    def handle(job: object) -> None:
+        raise ValueError("password=hunter2 of 4111-1111")
+
+    queue.add("n")
+    with Worker(queue.name, handle, url=redis_url) as worker:
+        worker.run(until="empty")
+    masks = ["--mask", "password", "--mask-text", r"\d{4}-\d{4}"]
+    run("record", "--file", file, "--queue", queue.name, "--for", "500ms", *masks)
+    [job] = run("history", queue.name, "--file", file, "--json").json["jobs"]
+    assert job["reason"] == "password=*** of ***"
 
 
 def test_a_record_ends_with_a_signal(worked: Queue, redis_url: str, tmp_path: Path) -> None:

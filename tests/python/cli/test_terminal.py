@@ -23,7 +23,12 @@ SEEN = {
     "jobs show QUEUE 2": ["failed because:", "no such user", "stack trace"],
     "why QUEUE 3": ["QUEUE 3 (waiting): It waits: no worker is connected."],
     "failures QUEUE": ["ValueError: no such user", "what failed"],
-    "record --file FILE --queue QUEUE --for 1s": ["until Ctrl-C or SIGTERM", "recorded since"],
+    "record --file FILE --queue QUEUE --for 1s": [
+        "until Ctrl-C or SIGTERM",
+        " events/s",
+        "0 gaps, 0.",
+        "recorded since",
+    ],
     "history QUEUE --file FILE": ["Remembers since", "welcome", "completed", "no such user"],
     "limits QUEUE": ["concurrency", "no limit"],
     "jobs update QUEUE 2 7": ["The data of job 2 was replaced."],

@@ -6,9 +6,12 @@ import argparse
 import re
 import sqlite3
 import threading
+import time
+from collections.abc import Callable
 from typing import Final
 
 from bullrush.cli.terminal.ending import CommandError
+from bullrush.cli.terminal.live import LiveLine
 from bullrush.cli.terminal.options import add_connection, checked_url, duration
 from bullrush.cli.terminal.output import moment, say, write_json, write_table
 from bullrush.cli.terminal.signals import until_signal
@@ -19,7 +22,8 @@ EXAMPLES = """\
   bullrush record                                  all queues, into bullrush-history.db, until Ctrl-C
   bullrush record --file /var/lib/jobs/history.db --max-size 1gb
   bullrush record redis://10.0.0.5:6379 --queue mail --queue video
-  bullrush record --mask '\\d{4}-\\d{4}-\\d{4}'        what this matches in names and reasons is not written"""
+  bullrush record --mask password                  'password=...' in names and reasons is not written whole
+  bullrush record --mask-text '\\d{4}-\\d{4}'        what this matches there is not written, either"""
 
 #: Where `record` writes and `history` reads.
 FILE: Final = "bullrush-history.db"
@@ -47,6 +51,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--mask",
         action="append",
         default=[],
+        metavar="FIELD",
+        help="write *** instead of what follows this name in names and reasons, as in FIELD=...; may be repeated",
+    )
+    parser.add_argument(
+        "--mask-text",
+        action="append",
+        default=[],
         metavar="REGEX",
         help="write *** instead of what this matches in names and reasons; may be repeated",
     )
@@ -64,6 +75,7 @@ def run(options: argparse.Namespace) -> int:
         queues=options.queue,
         max_bytes=options.max_size,
         mask=options.mask,
+        mask_text=options.mask_text,
     ) as recorder:
         say(f"recording {address(url)} into {options.file} until Ctrl-C or SIGTERM")
         end = None if options.length is None else threading.Timer(options.length / 1_000, recorder.stop)
@@ -71,11 +83,29 @@ def run(options: argparse.Namespace) -> int:
             end.daemon = True
             end.start()
         try:
-            until_signal(recorder.run, recorder.stop)
+            with LiveLine(_teller(recorder)):
+                until_signal(recorder.run, recorder.stop)
         except sqlite3.Error as error:
             raise CommandError(f"{options.file} cannot be written: {error}") from None
     _summarize(options)
     return 0
+
+
+def _teller(recorder: Recorder) -> Callable[[], str]:
+    """Return what says how the recorder goes, of the time since it was asked last."""
+    before, at = recorder.progress(), time.monotonic()
+
+    def tell() -> str:
+        nonlocal before, at
+        now, seen = time.monotonic(), recorder.progress()
+        events, kept = seen.events - before.events, seen.kept - before.kept
+        speed = events / max(now - at, 0.001)
+        before, at = seen, now
+        share = f" ({kept / events:.0%} kept)" if events else ""
+        gaps = "1 gap" if seen.gaps == 1 else f"{seen.gaps:,} gaps"
+        return f"{speed:,.0f} events/s{share}, {gaps}, {seen.bytes / (1 << 20):.1f} MB"
+
+    return tell
 
 
 def _summarize(options: argparse.Namespace) -> None:

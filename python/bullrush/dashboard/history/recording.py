@@ -7,6 +7,7 @@ import os
 import re
 import sqlite3
 import threading
+from collections.abc import Sequence
 from hashlib import blake2s
 from pathlib import Path
 from typing import Final
@@ -29,7 +30,14 @@ class Recording:
     """Records on a thread while the dashboard runs. One process records into a file; the others read it."""
 
     def __init__(
-        self, file: Path, url: str, prefix: str, *, without_texts: bool, try_every: float = _TRY_EVERY
+        self,
+        file: Path,
+        url: str,
+        prefix: str,
+        *,
+        without_texts: bool,
+        mask_text: Sequence[str] = (),
+        try_every: float = _TRY_EVERY,
     ) -> None:
         """Take where to write and what to record.
 
@@ -38,12 +46,13 @@ class Recording:
             url: the URL of Redis.
             prefix: the prefix of the queues.
             without_texts: names of jobs and reasons are not written.
+            mask_text: see `Recorder`.
             try_every: seconds until it tries again to record.
         """
         self.file = file
         #: Why it does not record now; None if it does.
         self.obstacle: str | None = None
-        self._options = (url, prefix, (_ALL,) if without_texts else ())
+        self._options = (url, prefix, (_ALL,) if without_texts else mask_text)
         self._try_every = try_every
         self._ended = threading.Event()
         self._recorder = self._open()
@@ -61,10 +70,10 @@ class Recording:
         self._thread.join(_PATIENCE)
 
     def _open(self) -> Recorder | None:
-        url, prefix, mask = self._options
+        url, prefix, mask_text = self._options
         try:
             self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            recorder = Recorder(self.file, url, prefix=prefix, mask=mask)
+            recorder = Recorder(self.file, url, prefix=prefix, mask_text=mask_text)
         except (InvalidOptionError, sqlite3.Error, OSError) as error:
             self.obstacle = f"{error}"
             return None

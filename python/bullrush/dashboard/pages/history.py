@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from bullrush.dashboard.answer import Answer, Asked, demand_known
 from bullrush.dashboard.commands import command
-from bullrush.dashboard.masks import HIDDEN
 from bullrush.dashboard.pages.failures import ELSEWHERE
 from bullrush.dashboard.refusal import RefusalError
+from bullrush.extending import HIDDEN
 from bullrush.recorder import History, Remembered, RememberedJob
 
 #: So many jobs are shown at first, and when somebody asks for more.

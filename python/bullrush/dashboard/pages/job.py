@@ -8,13 +8,13 @@ from typing import Any, Final, NoReturn
 from bullrush.aio import Job
 from bullrush.dashboard.answer import Answer, Asked
 from bullrush.dashboard.commands import command
-from bullrush.dashboard.masks import Veil
 from bullrush.dashboard.pages.failures import ELSEWHERE
 from bullrush.dashboard.pages.family import family
 from bullrush.dashboard.pages.history import shown_name, shown_reason
 from bullrush.dashboard.pages.life import life
 from bullrush.dashboard.pages.reading import ReadJob, read
 from bullrush.dashboard.refusal import RefusalError
+from bullrush.extending import Veil
 from bullrush.inspection import readable_trace
 
 _LAST_LOGS: Final = 100

@@ -1,30 +1,24 @@
-"""Measures what a recorder costs Redis: ``python -m benches.micro.recorder``, with ``--docs`` for docs/history.md, too.
+"""What a recorder costs Redis.
 
 The processor time of the server counts, with all that it does to read and to write replies. Nobody else uses it.
 """
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from redis import Redis
 
-from benches.harness.peer import ROOT
-from benches.harness.report import aligned, piped
 from bullrush.embedded import EmbeddedRedis
 from bullrush.recorder import History, Recorder
 
-_PAGE: Final = ROOT / "docs" / "history.md"
-_BEGIN, _END = "<!-- measured: recorder -->", "<!-- /measured -->"
 #: Of each job: added, waiting, active, completed.
 _EVENTS_OF_A_JOB: Final = 4
 _JOBS: Final = 100_000
-_QUEUES: Final = 500
+QUEUES: Final = 500
 _IDLE_SECONDS: Final = 20
 #: A job of 120 bytes, as in the other benchmarks, that returns as much.
 _RETURNED: Final = "x" * 120
@@ -51,7 +45,7 @@ def _fill(redis: Redis, queue: str, jobs: int) -> None:
         pipeline.execute()
 
 
-def _cost_of_an_event(folder: Path) -> tuple[float, float]:
+def of_an_event(folder: Path) -> tuple[float, float]:
     """Return microseconds of Redis per event, for a stream that is full of them: in all, and for its commands alone.
 
     What an idle server takes is not in them.
@@ -82,9 +76,9 @@ def _now() -> int:
     return int(time.time() * 1_000)
 
 
-def _cost_of_idle_queues(folder: Path) -> float:
+def of_idle_queues(folder: Path) -> float:
     """Return the share of a core of Redis that idle queues take, above what an idle server takes by itself."""
-    names = [f"queue-{number}" for number in range(_QUEUES)]
+    names = [f"queue-{number}" for number in range(QUEUES)]
     with EmbeddedRedis(port=0, password="") as server, Redis.from_url(server.url) as redis:
         for name in names:
             _fill(redis, name, 10)
@@ -105,26 +99,3 @@ def _spent_while_idle(redis: Redis) -> float:
     before = _processor_seconds(redis)
     time.sleep(_IDLE_SECONDS)
     return _processor_seconds(redis) - before
-
-
-def main() -> None:
-    """Print the costs; with ``--docs`` put them into the page."""
-    with TemporaryDirectory() as folder, EmbeddedRedis(port=0, password="") as server:
-        with Redis.from_url(server.url) as redis:
-            version = redis.info("server")["redis_version"]
-        (event, commands), idle = _cost_of_an_event(Path(folder)), _cost_of_idle_queues(Path(folder))
-    rows = [
-        ["a recorder costs Redis", "processor time"],
-        ["an event that comes, with its way to the socket", f"{event:.2f} µs"],
-        ["an event that comes, the commands alone", f"{commands:.2f} µs"],
-        [f"{_QUEUES} idle queues", f"{idle:.1%} of a core"],
-    ]
-    print(*aligned(rows), sep="\n")
-    if "--docs" in sys.argv[1:]:
-        head, _, rest = _PAGE.read_text().partition(_BEGIN)
-        shown = [head + _BEGIN, *piped(rows), "", f"Redis {version}.", _END + rest.partition(_END)[2]]
-        _PAGE.write_text("\n".join(shown))
-
-
-if __name__ == "__main__":
-    main()

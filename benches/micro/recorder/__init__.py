@@ -1,0 +1,1 @@
+"""What a recorder costs, and how much it can keep."""
