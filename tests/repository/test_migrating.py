@@ -19,7 +19,9 @@ PAGE = (Path(__file__).parents[2] / "docs" / "migrating.md").read_text()
 BEFORE = re.findall(r"^```py\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 PROGRAMS = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 COMMANDS = list(dict.fromkeys(re.findall(r"`(bullrush [a-z].*?)`", PAGE)))
-INFO, RETRY = "bullrush info", "bullrush jobs retry mail --all"
+INFO, RETRY, DRAIN = "bullrush info", "bullrush jobs retry mail --all", "bullrush drain mail"
+#: It runs until Ctrl-C, and has tests of its own.
+DASHBOARD = "bullrush dashboard"
 
 
 @pytest.mark.parametrize("code", BEFORE, ids=lambda code: re.findall("# (.+)", code)[0])
@@ -50,7 +52,8 @@ def test_the_commands_of_the_page_work_on_its_first_program(
     with Redis.from_url(url) as client, Queue("mail", url=url) as queue:
         client.flushdb()
         good, failing = queue.add("mail.send", {"user_id": 7}), queue.add("mail.send", {"user": 7})
-        assert [command for command in COMMANDS if not command.startswith("bullrush worker")] == [INFO, RETRY]
+        others = {command for command in COMMANDS if not command.startswith("bullrush worker")}
+        assert others == {INFO, RETRY, DRAIN, DASHBOARD}
         for command in COMMANDS:
             if "worker" in command:
                 run(command, *([] if "--burst" in command else ["--burst"]))
@@ -58,4 +61,6 @@ def test_the_commands_of_the_page_work_on_its_first_program(
         run(RETRY, "--yes")
         assert queue.get_job(failing.id).get_state() == "waiting"
         assert "mail" in run(INFO)
+        run(DRAIN, "--yes")
+        assert queue.get_waiting_count() == 0
         client.flushdb()
