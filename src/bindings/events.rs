@@ -53,9 +53,10 @@ impl CoreEvents {
 
 #[pymethods]
 impl CoreEvents {
-    fn start(&self) -> PyResult<()> {
+    fn start(&self) -> PyResult<bool> {
         let owned = self.owned()?;
-        if owned.starts() {
+        let starts = owned.starts();
+        if starts {
             let feed = owned.feed.clone();
             let name = format!("{}:qe", client_name(&self.keys, None));
             let reader = Reader::new(self.endpoint.clone(), name, &self.keys, self.block);
@@ -71,7 +72,7 @@ impl CoreEvents {
             };
             Core::current().spawn(async move { feed.run(reader, check).await });
         }
-        Ok(())
+        Ok(starts)
     }
 
     fn ready(&self, timeout_ms: u64) -> PyResult<Pending> {

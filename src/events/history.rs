@@ -4,7 +4,7 @@ use redis::Value;
 
 use super::reader::Entry;
 use crate::connection::{Link, Retry};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::protocol::{reply, Keys};
 
 /// Reads at most `count` entries after one id, up to another one.
@@ -26,19 +26,22 @@ pub struct Ends {
     pub last: Option<String>,
 }
 
-/// Asks for the ends of a stream.
+/// Asks for the ends of a stream, in one round trip.
 ///
 /// # Errors
 /// What [`Link::call`] returns.
 pub async fn ends(link: &Link, keys: &Keys) -> Result<Ends> {
     let key = keys.of("events");
-    if !reply::yes(link.call(redis::cmd("EXISTS").arg(&key), Retry::Look).await?)? {
+    let (mut exists, mut ask) = (redis::cmd("EXISTS"), redis::cmd("XINFO"));
+    exists.arg(&key);
+    ask.arg("STREAM").arg(&key);
+    let mut replies = link.pipeline(&[exists, ask], Retry::Look).await?.into_iter();
+    let (Some(exists), Some(asked)) = (replies.next(), replies.next()) else { return Err(Error::Closed) };
+    if !reply::yes(exists?)? {
         return Ok(Ends::default());
     }
-    let mut ask = redis::cmd("XINFO");
-    ask.arg("STREAM").arg(&key);
     let mut found = Ends::default();
-    let mut parts = reply::array(link.call(ask, Retry::Look).await?)?.into_iter();
+    let mut parts = reply::array(asked?)?.into_iter();
     while let (Some(name), Some(value)) = (parts.next(), parts.next()) {
         match reply::text(name)?.as_str() {
             "first-entry" if value != Value::Nil => found.first = Some(Entry::from_value(value)?.id),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from redis import Redis
 
-from bullrush import Event, Queue, QueueEvents, Worker, errors
+from bullrush import Event, Job, Queue, QueueEvents, Worker, errors
 from bullrush.embedded import EmbeddedRedis
 from tests.waiting import wait_until
 
@@ -147,3 +147,23 @@ def test_a_wait_for_a_job_outlives_a_cut_connection(queue: Queue, proxy: Proxy, 
         worker.run(until="drained")
     waiting.join(20)
     assert results == ["done"]
+
+
+def test_a_wait_gets_the_result_of_a_job_that_ends_while_its_reader_connects(
+    server: EmbeddedRedis, proxy: Proxy
+) -> None:
+    with Queue("work", url=server.url) as producer, Queue("work", url=proxy.url) as far:
+        added = producer.add("n", remove_on_complete=True)
+        waited = far.get_job(added.id)
+        assert waited is not None
+        before = proxy.accepted
+
+        def handler(job: Job) -> str:
+            wait_until(lambda: proxy.accepted > before, "the reader of the wait connects")
+            return "the result"
+
+        proxy.delay(0.2)
+        with Worker("work", handler, url=server.url, autorun=True):
+            assert waited.wait_until_finished(timeout=20_000, via="events") == "the result"
+        assert producer.get_job(added.id) is None
+        proxy.delay(0)

@@ -8,8 +8,11 @@ from .pending import Pending
 class CoreEvents:
     """Reads the event stream of one queue on a connection of its own, for one process."""
 
-    def start(self) -> None:
-        """Connect and find where to begin. Entries are read only while somebody listens or waits."""
+    def start(self) -> bool:
+        """Connect and find where to begin. Entries are read only while somebody listens or waits.
+
+        Returns whether this call has started it.
+        """
     def ready(self, timeout_ms: int) -> Pending[None]:
         """Wait until it is known where to begin, and that the queue is BullMQ's."""
     def listen(self) -> CoreListening:

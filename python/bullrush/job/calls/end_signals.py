@@ -18,6 +18,10 @@ RECHECK_MS: Final = 5_000
 #: How long to wait for the last event of a job that no longer exists.
 _LAST_EVENT_MS: Final = 500
 _CONNECT_MS: Final = 10_000
+#: So many entries are read that came while a reader connected.
+_MISSED: Final = 1_000
+#: The events that end a job, with the field of its result or reason.
+_ENDS: Final = {"completed": "returnvalue", "failed": "failedReason"}
 
 #: How a job ended: ``completed`` and its result as JSON, ``failed`` and its reason, or ``removed``.
 End = tuple[str, str]
@@ -77,15 +81,24 @@ class FollowedEvents:
     def __init__(self, job_id: str, core: CoreQueue, queue_events: QueueEventsCalls | None) -> None:
         self._job_id = job_id
         self._given = queue_events
+        self._core = core
         self._shared = None if queue_events is not None else core.events()
+        #: The last entry of the stream before a reader was started for this wait: what comes while it connects is read
+        #: afterwards, if the job is gone by then.
+        self._before: str | None = None
 
     async def follow(self) -> None:
         """Wait until the position in the stream is known."""
         if self._given is not None:
             await reply(self._given._following(_CONNECT_MS))
         if self._shared is not None:
-            self._shared.start()
-            await reply(self._shared.ready(_CONNECT_MS))
+            if self._shared.start():
+                asked = self._core.stream_ends()
+                ready = self._shared.ready(_CONNECT_MS)
+                self._before = (await reply(asked))[1] or "0-0"
+                await reply(ready)
+            else:
+                await reply(self._shared.ready(_CONNECT_MS))
 
     def begin(self, left: float) -> Pending[End | None]:
         """Start to wait for the last event of the job."""
@@ -98,7 +111,19 @@ class FollowedEvents:
 
     async def last(self) -> End | None:
         """Return the last event of the job."""
-        return await reply(self._outcome(_LAST_EVENT_MS, late=True))
+        end = await reply(self._outcome(_LAST_EVENT_MS, late=True))
+        return end or await self._missed()
+
+    async def _missed(self) -> End | None:
+        """Return how the job ended while the reader of this wait connected."""
+        if self._before is None:
+            return None
+        entries = await reply(self._core.stream_entries(self._before, "+", _MISSED))
+        for _, fields in reversed(entries):
+            event = dict(fields)
+            if event.get("jobId") == self._job_id and (field := _ENDS.get(event.get("event", ""))):
+                return event["event"], event.get(field, "")
+        return None
 
     def _outcome(self, timeout_ms: int, *, late: bool) -> Pending[End | None]:
         if self._given is not None:
