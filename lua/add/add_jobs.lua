@@ -52,6 +52,7 @@ end
 local reply, added, places = {}, {}, {}
 local done, failed = pcall(add_runs, P, ARGV, size, reply, added, places, counter, fans_out)
 if not done then
+  --- @include undo_enter
   for i = #places, 1, -1 do
     undo_enter(places[i])
   end

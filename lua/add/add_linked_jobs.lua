@@ -19,6 +19,7 @@
 local call = redis.call
 --- @include attempt
 --- @include enter_place
+--- @include undo_enter
 --- @include get_target
 --- @include max_len_events
 --- @include add_marker

@@ -1,4 +1,5 @@
 --- @include enter_place
+--- @include undo_enter
 --- @include drop_lock
 --- @include on_hash
 -- Whether a job may leave active: 0, -1 no such job, -2 no lock, -6 locked by another token, -3 not active. Token "0"

@@ -1,5 +1,6 @@
 --- @include attempt
 --- @include enter_place
+--- @include undo_enter
 --- @include get_target
 --- @include max_len_events
 --- @include add_marker

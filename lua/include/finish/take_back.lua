@@ -1,4 +1,4 @@
---- @include enter_place
+--- @include undo_enter
 -- Takes back what was written about a job that turned out not to be active (`batch.unsure`, see finish_runs): first its
 -- place, since a job is in one place only, then its event and its outcome. All is tried before an error is raised.
 local function take_back(P, batch)

@@ -1,4 +1,4 @@
---- @include enter_place
+--- @include undo_enter
 -- Takes back the results of jobs that are still active.
 local function undo_results(active, results)
   for run = #results.added, 1, -1 do

@@ -1,4 +1,5 @@
 --- @include enter_place
+--- @include undo_enter
 --- @include get_target
 --- @include store_scheduler_job
 -- Stores a job scheduler that was a repeatable of Bull, with its next job at `next` (ms). `job` is that of

@@ -1,4 +1,5 @@
 --- @include enter_place
+--- @include undo_enter
 -- Moves jobs so that each is in exactly one place also after an error: they enter the new places, then `leave` takes
 -- them out of the old one. If a step is refused, the steps before it are taken back, and the error is raised again.
 local function move_jobs(places, leave)

@@ -1,11 +1,11 @@
 --- @include enter_place
---- @include delayed_score
 -- Puts new jobs with equal options in their place, in order: N jobs in one call leave what N calls leave. Returns the
 -- place. `due` is in ms, false for jobs that may run now. The caller adds events and markers. `except` as for
 -- delayed_score.
 local function place_jobs(P, target, ids, due, priority, lifo, except)
   local place
   if due then
+    --- @include delayed_score
     local score, last = delayed_score(P, tonumber(due), except)
     place = { ids = ids, key = P .. 'delayed', scores = {} }
     for i = 1, #ids do

@@ -2,7 +2,6 @@
 --- @include get_target
 --- @include max_len_events
 --- @include add_marker
---- @include add_delay_marker
 --- @include place_jobs
 -- Adds the jobs of all runs (see add_jobs) that end at `size` in ARGV. Appends to `reply` what add_jobs returns for each
 -- run, to `added` the ids of its new jobs, and to `places` their place, so that the caller can take them back if this
@@ -62,7 +61,7 @@ local function add_runs(P, ARGV, size, reply, added, places, counter, fans_out)
       delayed = delayed or due
       runnable = runnable or not due
     end
-    local duplicate, duplicated = 1, { 'duplicated', 'jobId', '' }
+    local duplicate, duplicated = 1, duplicates and { 'duplicated', 'jobId', '' }
     local ready = due and { 'delayed', 'jobId', '', 'delay', due } or { 'waiting', 'jobId', '' }
     for i = 1, count do
       local id, entry = ids[i], ready
@@ -95,6 +94,7 @@ local function add_runs(P, ARGV, size, reply, added, places, counter, fans_out)
     end
   end
   if delayed then
+    --- @include add_delay_marker
     add_delay_marker(P)
   end
   if counter then -- last, so that a call which is undone is not counted
