@@ -42,13 +42,13 @@ class Masks:
         Raises:
             InvalidOptionError: one of the expressions is none.
         """
-        self.fields = frozenset(field.lower() for field in fields)
+        self.fields: frozenset[str] = frozenset(field.lower() for field in fields)
         try:
-            self._texts = [re.compile(text) for text in texts]
+            self._texts: list[re.Pattern[str]] = [re.compile(text) for text in texts]
         except re.error as error:
             raise InvalidOptionError(f"mask_text has a regular expression that cannot be read: {error}") from None
         names = "|".join(re.escape(field) for field in sorted(self.fields, key=len, reverse=True))
-        self._named = (
+        self._named: re.Pattern[str] | None = (
             re.compile(rf"""(?<!\w)((?:{names})\\*["']?\s*[:=]\s*)(?:{_VALUE})""", re.IGNORECASE | re.DOTALL)
             if names
             else None
@@ -101,7 +101,7 @@ class Veil:
             re.escape(secret) if len(secret) >= _SHORT else rf"(?<!\w){re.escape(secret)}(?!\w)"
             for secret in sorted(secrets, key=len, reverse=True)
         ]
-        self._secrets = re.compile("|".join(ways)) if ways else None
+        self._secrets: re.Pattern[str] | None = re.compile("|".join(ways)) if ways else None
 
     @property
     def needed(self) -> bool:
