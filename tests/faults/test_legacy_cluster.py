@@ -21,7 +21,7 @@ def old(cluster: str) -> Iterator[LegacyQueue]:
         for n in range(3):
             queue.add("welcome", {"n": n})
         queue.add("welcome", {"n": 3}, delay=3600 * SECOND)
-        redis.zadd(queue.to_key("repeat"), {"mail:::3600000": queue.get_job("1").timestamp + 3600 * SECOND})
+        queue.add("mail", repeat={"every": 3600 * SECOND})
         yield queue
         queue.cleanup()
         assert queue.forget()
