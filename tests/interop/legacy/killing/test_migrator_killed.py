@@ -15,6 +15,7 @@ import pytest
 from redis import Redis
 
 from bullrush.embedded import EmbeddedRedis
+from bullrush.legacy.signpost import SIGNPOST
 from tests.interop.sides.node_process import NodeProcess
 
 from . import judge, seeds
@@ -92,6 +93,7 @@ class Case:
         prefix = f"bullmq{self._runs}"
         stem = f"{prefix}:{self.queue}:"
         self._seeds.put(self.source.redis, self._stem)
+        self.source.redis.delete(f"{self._stem}{SIGNPOST}")  # else it moves only to where the last run has led
         paused = self._runs % 2 == 0
         if paused:
             self.bull.call("pause", queue=self.queue)
