@@ -57,14 +57,16 @@ pub async fn due_work(link: &Link, keys: &Keys, now: i64, most: Option<i64>) -> 
 pub async fn due_work_of(link: &Link, queues: &[&Keys], now: i64, most: Option<i64>) -> Result<Vec<Result<DueWork>>> {
     let commands: Vec<Cmd> = queues.iter().flat_map(|keys| first_look(keys, now)).collect();
     let mut replies = link.pipeline(&commands, Retry::Look).await?.into_iter();
-    let mut looks: Vec<Result<Look>> = queues.iter().map(|_| Look::read(replies.by_ref().take(READS))).collect();
+    let mut looks: Vec<Result<Look>> =
+        queues.iter().map(|_| Look::read(replies.by_ref().take(READS).collect())).collect();
     let reads: Vec<Cmd> =
         queues.iter().zip(&looks).flat_map(|(keys, look)| look.iter().flat_map(|look| look.second(keys))).collect();
     let mut replies = link.pipeline(&reads, Retry::Look).await?.into_iter();
     let done = |look: Result<Look>| {
         let look = look?;
-        let second: Vec<Value> = replies.by_ref().take(look.second_reads()).collect::<Result<_>>()?;
-        look.due_work(second, now, most)
+        // All of them are taken, also behind an error: the next ones are those of the next queue.
+        let second: Vec<Result<Value>> = replies.by_ref().take(look.second_reads()).collect();
+        look.due_work(second.into_iter().collect::<Result<_>>()?, now, most)
     };
     Ok(looks.drain(..).map(done).collect())
 }
@@ -115,8 +117,8 @@ struct Look {
 }
 
 impl Look {
-    fn read(replies: impl Iterator<Item = Result<Value>>) -> Result<Self> {
-        let replies: Vec<Value> = replies.collect::<Result<_>>()?;
+    fn read(replies: Vec<Result<Value>>) -> Result<Self> {
+        let replies: Vec<Value> = replies.into_iter().collect::<Result<_>>()?;
         let replies: [Value; READS] = replies.try_into().map_err(|_| Error::Closed)?;
         let [settings, waiting, ranked, delayed, active, running, oldest, started, period, completed, failed, wait, paused, prioritized] =
             replies;

@@ -33,7 +33,7 @@ pub async fn overviews(link: &Link, queues: &[Keys], now: i64, lately: i64) -> R
     let asked: Vec<&Keys> = queues.iter().filter(|keys| is_here(keys)).collect();
     let commands: Vec<Cmd> = asked.iter().flat_map(|keys| first_look(keys, lately)).collect();
     let mut replies = link.pipeline(&commands, Retry::Look).await?.into_iter();
-    let mut found: Vec<Result<Overview>> = asked.iter().map(|_| read(replies.by_ref().take(READS))).collect();
+    let mut found: Vec<Result<Overview>> = asked.iter().map(|_| read(replies.by_ref().take(READS).collect())).collect();
 
     let mut open = asked.into_iter().zip(&mut found).filter_map(|(keys, found)| {
         let overview = found.as_ref().ok()?;
@@ -71,8 +71,8 @@ fn first_look(keys: &Keys, lately: i64) -> [Cmd; READS] {
 }
 
 /// What a first look has found. Of what is due it has what is true if no job waits.
-fn read(replies: impl Iterator<Item = Result<Value>>) -> Result<Overview> {
-    let replies: Vec<Value> = replies.collect::<Result<_>>()?;
+fn read(replies: Vec<Result<Value>>) -> Result<Overview> {
+    let replies: Vec<Value> = replies.into_iter().collect::<Result<_>>()?;
     let [settings, counts @ ..] = <[Value; READS]>::try_from(replies).map_err(|_| Error::Closed)?;
     let settings = reply::per_member(4, settings)?;
     let setting = |at: usize| settings[at].as_deref().and_then(reply::whole).map(|number| number as i64);

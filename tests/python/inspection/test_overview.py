@@ -22,7 +22,7 @@ def queues(queue_name: str, redis_url: str) -> Iterator[dict[str, Queue]]:
         def queue(kind: str) -> Queue:
             return opened.enter_context(Queue(f"{queue_name}~{kind}", url=redis_url, skip_metas_update=True))
 
-        made = {kind: queue(kind) for kind in ("unused", "waiting", "paused", "delayed", "limited", "ended", "broken")}
+        made = {kind: queue(kind) for kind in ("broken", "unused", "waiting", "paused", "delayed", "limited", "ended")}
         for kind in ("waiting", "paused", "limited", "ended", "broken"):
             made[kind].add("first")
             made[kind].add("urgent", priority=3)
