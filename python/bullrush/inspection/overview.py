@@ -50,8 +50,8 @@ async def overviews(handles: Sequence[Handle], lately: int) -> list[Overview]:
     Raises:
         ConnectionLostError: Redis could not be reached in time.
 
-    Redis: one round trip for all queues together, and two more for those where jobs wait or run; on a cluster, unless the
-    prefix has a hash tag, these for each queue.
+    Redis: one round trip for all queues together, and two more for those where jobs wait or run; on a cluster, unless
+    the prefix has a hash tag, these for each queue.
     """
     if not handles:
         return []
