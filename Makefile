@@ -221,7 +221,7 @@ soak: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## half load with a fault eve
 	$(call say,Half load and faults for $(MINUTES) minutes)
 	@$(PY) -m tests.faults.suite.soak --minutes $(MINUTES) $(ARGS); code=$$?; $(PY) -m tests.faults.suite.report; exit $$code
 
-planted: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## builds with planted bugs: the fault suite must find each
+planted: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## builds with planted bugs: the fault suite must find each; SAMPLE=1: one a day
 	$(call say,Planted bugs)
 	@VENV=$(VENV) .ci/planted
 

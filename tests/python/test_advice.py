@@ -99,7 +99,7 @@ def test_a_name_in_the_path_of_the_url_is_explained_without_showing_the_url() ->
 
 
 def test_a_producer_that_waited_in_vain_learns_which_option_decides_how_long() -> None:
-    with pytest.raises(ConnectionLostError, match=r"within 20 ms \(the option timeout=\)"):
+    with pytest.raises(ConnectionLostError, match=r"within 20 ms \(the option timeout=, of Tasks redis_timeout="):
         Queue("q", url="redis://127.0.0.1:1", timeout=20).add("x")
 
 
