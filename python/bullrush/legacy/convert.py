@@ -43,6 +43,8 @@ DROPPED: Final = ("lockAcquired", "retriedOn", "deid")
 #: Members of the options that mean nothing to BullMQ, or would be wrong there.
 _DROPPED_OPTIONS: Final = ("timestamp", "delay", "repeat", "jobId", "debounce", "prevMillis", "preventParsingData")
 
+#: The types of back-off that need nothing more, or what the user has asked for.
+_KNOWN_BACKOFFS: Final = ("fixed", "exponential", BULL_EXPONENTIAL)
 _FINISHED: Final = ("completed", "failed")
 _LEAST_URGENT: Final = 2_097_152
 #: The greatest number that Node and Redis count exactly; a greater one is taken for it.
@@ -159,6 +161,8 @@ def _options(raw: RawHash, given: Any, rules: Rules, notes: list[str]) -> dict[s
     backoff = _backoff(opts.pop("backoff", None), rules)
     if backoff is not None:
         opts["backoff"] = backoff
+        if (kind := backoff.get("type")) not in _KNOWN_BACKOFFS:
+            notes.append(f"its back-off is of the type {kind!r}, which Worker(backoff_strategy=...) has to know")
     if not opts.get("lifo"):
         opts.pop("lifo", None)
     if opts.get("timeout"):

@@ -6,9 +6,11 @@ import shlex
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bullrush.extending import reply
+from bullrush.url import DEFAULT_URL
 
 if TYPE_CHECKING:
     from bullrush.extending import Handle
+    from bullrush.legacy.flavor import LegacyBase
 
 #: The key of the signpost, behind that of the queue.
 SIGNPOST: Final = "ext:moved"
@@ -31,16 +33,12 @@ class Signpost(NamedTuple):
         """Return prefix, name and place of the other queue."""
         return f"{self.prefix}:{self.name}" + (f" at {self.place}" if self.place else "")
 
-    def command(self, prefix: str, name: str) -> str:
-        """Return the command that moves what waits in the queue of Bull.
-
-        Args:
-            prefix: the prefix of the queue of Bull.
-            name: its name.
-        """
-        words = ["bullrush", "migrate", name, "--to-prefix", self.prefix]
-        words += ["--prefix", prefix] if prefix != "bull" else []
-        words += ["--to-name", self.name] if self.name != name else []
+    def command(self, queue: LegacyBase) -> str:
+        """Return the command that moves what waits in the queue of Bull, without passwords."""
+        words = ["bullrush", "migrate", queue.name, "--to-prefix", self.prefix]
+        words += ["--prefix", queue.prefix] if queue.prefix != "bull" else []
+        words += ["--to-name", self.name] if self.name != queue.name else []
+        words += ["--from", queue._shown_url] if queue._shown_url != DEFAULT_URL else []
         words += ["--to-url", f"redis://{self.place}"] if self.place else []
         return shlex.join(words)
 

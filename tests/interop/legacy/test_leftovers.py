@@ -104,6 +104,16 @@ def test_ids_that_the_other_queue_uses_are_not_taken(bull, old, new, redis):
 
 
 @newest_bull
+def test_two_queues_that_become_one_keep_both_their_repeatables(bull, old, new, redis, redis_url):
+    with LegacyQueue(f"{old.name}-b", url=redis_url, flavor="4") as other:
+        for queue in (old, other):
+            queue.add("nightly", {"of": queue.name}, repeat={"every": LATER})
+            assert queue.migrate(new, merge=True).schedulers == 1
+    assert sorted(one["template"]["data"]["of"] for one in new.get_job_schedulers()) == sorted([old.name, other.name])
+    assert new.get_job_counts("delayed") == {"delayed": 2}
+
+
+@newest_bull
 def test_an_id_that_a_producer_took_meanwhile_is_not_lost(bull, old, new, redis):
     for _ in range(2):
         add(bull, old)

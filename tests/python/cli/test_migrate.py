@@ -256,12 +256,12 @@ def test_a_job_that_a_worker_of_bull_runs_is_not_removed(run, bull, redis):
     assert refused.code == 1 and "a worker of Bull runs it" in refused.err and bull.get_job("1") is not None
 
 
-def test_a_signpost_is_not_forgotten_while_jobs_of_bull_wait_unless_somebody_says_yes(run, bull, redis):
+def test_a_signpost_is_not_forgotten_while_jobs_of_bull_wait_unless_somebody_says_yes(run, bull, redis, redis_url):
     run("migrate", bull.name, "--to-prefix", "moved", "--to-name", "post")
     bull.add("late")
     bull.add("late")
     refused = run("migrate", bull.name, "--forget")
-    command = f"bullrush migrate {bull.name} --to-prefix moved --to-name post"
+    command = f"bullrush migrate {bull.name} --to-prefix moved --to-name post --from {redis_url}"
     assert refused.code == 2 and f"2 jobs or repeatables wait in bull:{bull.name}" in refused.err
     assert f"by `{command}`. Forget the signpost nevertheless?" in refused.err
     assert redis.exists(f"bull:{bull.name}:ext:moved")

@@ -113,6 +113,12 @@ def test_a_finished_job_has_its_result():
     assert of(LAST, "failed", fields={"failedReason": b"why"}).fields["failedReason"] == b"why"
 
 
+@pytest.mark.parametrize(("kind", "noted"), [("fixed", False), ("exponential", False), ("jitter", True)])
+def test_a_back_off_that_only_the_user_knows_has_a_note(kind, noted):
+    job = {**LAST, "opts": orjson.dumps({"backoff": {"type": kind, "delay": 5}})}
+    assert [kind in note for note in convert(job, "wait", NOW, Rules()).notes] == [True] * noted
+
+
 def test_the_delay_of_a_delayed_job_is_its_own_or_the_rest_of_its_backoff():
     assert of(FIRST, "delayed", due=NOW + 500).fields["delay"] == b"500"
     failed = {"attemptsMade": b"1", "timestamp": b"%d" % (NOW - 9000)}

@@ -5,7 +5,7 @@ import pytest
 
 from bullrush.legacy.convert import Rules
 from bullrush.legacy.migrating.options import place
-from bullrush.legacy.migrating.schedulers import as_scheduler, owner, scheduler_id
+from bullrush.legacy.migrating.schedulers import as_scheduler, has_times, owner, scheduler_id
 from bullrush.legacy.repeatable import read_repeatable
 
 NOW = 1_795_225_366_409
@@ -19,7 +19,7 @@ def pending(name="mail", **repeat):
 def test_a_pattern_keeps_its_zone_its_limit_and_its_end():
     key = f"mail::{NOW + 9_000_000}:Europe/Paris:0 3 * * *"
     raw = pending(cron="0 3 * * *", tz="Europe/Paris", limit=9, count=4, key=key)
-    scheduler = as_scheduler(read_repeatable(key, NEXT), raw, NOW, Rules())
+    scheduler = as_scheduler("legacy-1", read_repeatable(key, NEXT), raw, NOW, Rules())
     repeat = {"pattern": "0 3 * * *", "tz": "Europe/Paris", "limit": 9, "endDate": NOW + 9_000_000}
     stored = {member: str(value).encode() for member, value in repeat.items()}
     assert scheduler.fields == {"name": b"mail", "ic": b"4", "offset": b"0", "opts": b'{"attempts":3}', **stored}
@@ -33,53 +33,49 @@ def test_a_pattern_keeps_its_zone_its_limit_and_its_end():
 
 
 def test_an_interval_keeps_its_phase():
-    scheduler = as_scheduler(read_repeatable("mail:::90000", NEXT), pending(every=90_000), NOW, Rules())
+    scheduler = as_scheduler("legacy-1", read_repeatable("mail:::90000", NEXT), pending(every=90_000), NOW, Rules())
     assert (scheduler.fields["startDate"], scheduler.fields["offset"]) == (b"%d" % NEXT, b"%d" % (NEXT % 90_000))
     assert scheduler.prev_millis == ""
 
 
 def test_utc_is_a_zone():
     raw = pending(cron="* * * * *", utc=True)
-    scheduler = as_scheduler(read_repeatable("mail::::* * * * *", NEXT), raw, NOW, Rules())
+    scheduler = as_scheduler("legacy-1", read_repeatable("mail::::* * * * *", NEXT), raw, NOW, Rules())
     assert scheduler.fields["tz"] == b"UTC"
 
 
 def test_a_pattern_without_a_zone_has_a_note_or_gets_the_one_that_is_given():
     repeatable = read_repeatable("mail::::0 7 * * *", NEXT)
-    scheduler = as_scheduler(repeatable, pending(cron="0 7 * * *"), NOW, Rules())
+    scheduler = as_scheduler("legacy-1", repeatable, pending(cron="0 7 * * *"), NOW, Rules())
     assert "tz" not in scheduler.fields and "has no time zone" in scheduler.notes[0]
-    given = as_scheduler(repeatable, pending(cron="0 7 * * *"), NOW, Rules(tz="Europe/Paris"))
+    given = as_scheduler("legacy-1", repeatable, pending(cron="0 7 * * *"), NOW, Rules(tz="Europe/Paris"))
     assert (given.fields["tz"], given.notes) == (b"Europe/Paris", ())
-    assert as_scheduler(read_repeatable("mail:::90000", NEXT), pending(every=90_000), NOW, Rules()).notes == ()
+    assert (
+        as_scheduler("legacy-1", read_repeatable("mail:::90000", NEXT), pending(every=90_000), NOW, Rules()).notes == ()
+    )
 
 
 def test_a_zone_that_bull_knew_stays():
     repeatable = read_repeatable("mail:::Asia/Tokyo:0 7 * * *", NEXT)
-    scheduler = as_scheduler(repeatable, pending(cron="0 7 * * *"), NOW, Rules(tz="Europe/Paris"))
+    scheduler = as_scheduler("legacy-1", repeatable, pending(cron="0 7 * * *"), NOW, Rules(tz="Europe/Paris"))
     assert scheduler.fields["tz"] == b"Asia/Tokyo"
 
 
 def test_a_repeatable_keeps_its_priority():
     raw = {"name": b"mail", "opts": orjson.dumps({"priority": 7, "repeat": {"every": 90_000}}), "priority": b"7"}
-    scheduler = as_scheduler(read_repeatable("mail:::90000", NEXT), raw, NOW, Rules())
+    scheduler = as_scheduler("legacy-1", read_repeatable("mail:::90000", NEXT), raw, NOW, Rules())
     assert (scheduler.priority, orjson.loads(scheduler.fields["opts"])) == (7, {"priority": 7})
 
 
 def test_a_key_that_cannot_be_read_becomes_nothing():
-    assert as_scheduler(read_repeatable("what", NEXT), None, NOW, Rules()) is None
+    assert not has_times(read_repeatable("what", NEXT))
 
 
 def test_a_pattern_that_no_worker_can_read_becomes_nothing():
     """Bull 3.0 stores such a repeatable for {every: ...}, which it does not know, and then throws."""
     repeatable = read_repeatable("mail::::undefined", NEXT)
     assert repeatable.pattern == "undefined"
-    assert as_scheduler(repeatable, None, NOW, Rules()) is None
-
-
-def test_a_repeatable_without_a_job_has_a_note():
-    scheduler = as_scheduler(read_repeatable("mail:::90000", NEXT), None, NOW, Rules())
-    assert scheduler.name == b"mail"
-    assert "no pending job" in scheduler.notes[0]
+    assert not has_times(repeatable)
 
 
 @pytest.mark.parametrize(
@@ -98,9 +94,14 @@ def test_the_pending_job_of_a_repeatable_is_known(id, raw, found):
     assert (owner(id, raw, [repeatable]) == repeatable) is found
 
 
-def test_the_same_repeatable_is_always_the_same_scheduler():
-    ids = {scheduler_id(read_repeatable(key, next)) for key in ("a:::5", "b:::5") for next in (1, 2)}
-    assert len(ids) == 2
+def test_the_same_repeatable_of_a_queue_is_always_the_same_scheduler():
+    ids = {
+        scheduler_id(source, read_repeatable(key, next))
+        for source in ("bull:mails", "bull:bills")
+        for key in ("a:::5", "b:::5")
+        for next in (1, 2)
+    }
+    assert len(ids) == 4
     assert all(id.startswith("legacy-") for id in ids)
 
 

@@ -157,7 +157,7 @@ def _forget(legacy: LegacyQueue, options: argparse.Namespace) -> None:
         confirm(
             options,
             f"{waiting:,} {'job or repeatable waits' if waiting == 1 else 'jobs or repeatables wait'} in "
-            f"{legacy.qualified_name}: move what is there first, by `{to.command(legacy.prefix, legacy.name)}`. Forget "
+            f"{legacy.qualified_name}: move what is there first, by `{to.command(legacy)}`. Forget "
             "the signpost nevertheless?",
         )
     printing.print_forgotten(legacy, there_was_one=legacy.forget(), as_json=options.json)

@@ -30,7 +30,7 @@ async def check_forgettable(queue: LegacyBase) -> None:
     if count and to is not None:
         raise LegacyQueueError(
             f"{_claimed(queue, count)} claimed by a move to {to}, and {'runs' if count == 1 else 'run'} nowhere: "
-            f"finish it by `{to.command(queue.prefix, queue.name)}`, or give them back, by LegacyQueue.give_back"
+            f"finish it by `{to.command(queue)}`, or give them back, by LegacyQueue.give_back"
         )
 
 
@@ -50,7 +50,7 @@ async def check_claims(queue: LegacyBase, target: QueueCalls[Any]) -> int:
     if not await leads_to(queue, target):
         raise LegacyQueueError(
             f"{_claimed(queue, count)} claimed by a move to {to}, which knows whether it has got them: go on with "
-            f"`{to.command(queue.prefix, queue.name)}`, or give them back"
+            f"`{to.command(queue)}`, or give them back"
         )
     source = source_at(queue, target)
     [known] = await reply(core_of(target).commands([["HKEYS", target.to_key("ext:migration")]]))
@@ -74,7 +74,7 @@ async def check_signpost(queue: LegacyBase, target: QueueCalls[Any]) -> None:
     if to is not None and not await leads_to(queue, target):
         raise LegacyQueueError(
             f"the jobs of queue {queue.qualified_name} have moved to {to}: use that one "
-            f"(`{to.command(queue.prefix, queue.name)}`), or call LegacyQueue.forget() first, or --forget"
+            f"(`{to.command(queue)}`), or call LegacyQueue.forget() first, or --forget"
         )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from bullrush.extending import now_ms, read_number, reply
 from bullrush.legacy.convert import Rules
-from bullrush.legacy.migrating.schedulers import PENDING, as_scheduler, owner, scheduler_id, zone_notes
+from bullrush.legacy.migrating.schedulers import PENDING, as_scheduler, has_times, owner, scheduler_id, zone_notes
 from bullrush.legacy.repeatable import Repeatable, read_repeatable
 from bullrush.legacy.wrong_types import WrongType, read_keys
 
@@ -79,7 +79,7 @@ class Repeating:
         """Return the repeatables that the other queue has as job schedulers: somebody has added them again here."""
         known = await self.read()
         key = ":".join((*self._other, "repeat"))
-        commands = [["ZSCORE", key, scheduler_id(one)] for one in known]
+        commands = [["ZSCORE", key, scheduler_id(self._source, one)] for one in known]
         scores = await reply((self._target or self._core).commands(commands)) if commands else []
         return [one for one, score in zip(known, scores, strict=True) if score is not None]
 
@@ -113,7 +113,7 @@ class Repeating:
         """Return the repeatables that would become schedulers, with notes; and those that would be left, with why."""
         noted, left = [], {}
         for one in await self.read():
-            if as_scheduler(one, None, 0, self._rules) is None:
+            if not has_times(one):
                 left[one.key] = _UNREADABLE
             else:
                 noted.append((one, zone_notes(one, await self._delayed_job(one), self._rules)))
@@ -140,20 +140,25 @@ class Repeating:
     async def _why_left(self, one: Repeatable, active: Sequence[str]) -> str:
         if any(id.startswith(PENDING) and id.endswith(f":{one.next}") for id in active):
             return "a worker runs its job: run again"
-        if as_scheduler(one, None, 0, self._rules) is None:
+        if not has_times(one):
             return _UNREADABLE
         return _ENDED if await self._delayed_job(one) is None else "it has changed: run again"
 
     async def _move(
-        self, repeatable: Repeatable, place: str, pending_id: str, raw: dict[str, bytes] | None
+        self, repeatable: Repeatable, place: str, pending_id: str, raw: dict[str, bytes]
     ) -> tuple[str, ...] | None:
         """Return what is special about a repeatable that was moved; None if it was not."""
-        now = now_ms()
-        scheduler = as_scheduler(repeatable, raw, now, self._rules)
-        if scheduler is None:
+        if not has_times(repeatable):
             return None
-        seen = b"" if raw is None else raw.get("opts", b"")
-        there: list[int | str | bytes] = [repeatable.key, str(repeatable.next), place, pending_id, seen]
+        now = now_ms()
+        scheduler = as_scheduler(scheduler_id(self._source, repeatable), repeatable, raw, now, self._rules)
+        there: list[int | str | bytes] = [
+            repeatable.key,
+            str(repeatable.next),
+            place,
+            pending_id,
+            raw.get("opts", b""),
+        ]
         before: list[int | str | bytes] = [now, scheduler.id, scheduler.name]
         after: list[int | str | bytes] = [
             scheduler.opts,
@@ -167,7 +172,7 @@ class Repeating:
             call = [*there, *before, *after]
             [answer] = await reply(self._core.legacy_calls("move_repeatable", [call], self._other))
             return scheduler.notes if answer else None
-        [data] = await reply(self._core.commands([["HGET", f"{self._source}:{pending_id}", "data"]])) if raw else [None]
+        [data] = await reply(self._core.commands([["HGET", f"{self._source}:{pending_id}", "data"]]))
         template = [] if data in (None, _NO_DATA) else ["data", data]
         call = [str(repeatable.next), *before, data or _NO_DATA, *after, *template]
         await reply(self._target.legacy_calls("receive_repeatable", [call]))

@@ -47,9 +47,9 @@ class Scheduler(NamedTuple):
     notes: tuple[str, ...]
 
 
-def scheduler_id(repeatable: Repeatable) -> str:
-    """Return the id of the scheduler that a repeatable becomes."""
-    return "legacy-" + hashlib.md5(repeatable.key.encode(), usedforsecurity=False).hexdigest()
+def scheduler_id(source: str, repeatable: Repeatable) -> str:
+    """Return the id of the scheduler that a repeatable of a queue becomes: two queues may have the same one."""
+    return "legacy-" + hashlib.md5(f"{source}:{repeatable.key}".encode(), usedforsecurity=False).hexdigest()
 
 
 def owner(id: str, raw: RawHash, repeatables: Iterable[Repeatable]) -> Repeatable | None:
@@ -68,24 +68,25 @@ def owner(id: str, raw: RawHash, repeatables: Iterable[Repeatable]) -> Repeatabl
     return None
 
 
-def as_scheduler(repeatable: Repeatable, raw: RawHash | None, now: int, rules: Rules) -> Scheduler | None:
-    """Return the scheduler that a repeatable becomes; None if its key cannot be read.
+def has_times(repeatable: Repeatable) -> bool:
+    """Return whether the key of a repeatable says when it runs: by an interval, or by a pattern that can be read."""
+    return bool(repeatable.every) or _is_pattern(repeatable.pattern)
+
+
+def as_scheduler(id: str, repeatable: Repeatable, raw: RawHash, now: int, rules: Rules) -> Scheduler:
+    """Return the scheduler that a repeatable becomes.
 
     Args:
-        repeatable: the repeatable.
-        raw: the hash of its pending job, None without one.
+        id: the scheduler's id, see `scheduler_id`.
+        repeatable: the repeatable, which `has_times`.
+        raw: the hash of its pending job.
         now: the time, ms.
         rules: see `Rules`.
     """
-    if not repeatable.every and not _is_pattern(repeatable.pattern):
-        return None
-    name = repeatable.name.encode()
-    new = convert({"name": name, "opts": b"{}"} if raw is None else raw, "delayed", now, rules)
+    new = convert(raw, "delayed", now, rules)
     given_opts = read_options(new.fields["opts"])
     opts: dict[str, Any] = given_opts if isinstance(given_opts, dict) else {"attempts": 0}
-    notes = new.notes if raw is not None else ("it had no pending job, so its jobs have no data and no options",)
-    notes += zone_notes(repeatable, raw, rules)
-    given = {} if raw is None else _repeat_options(raw)
+    given = _repeat_options(raw)
     count = given["count"] if isinstance(given.get("count"), int) else 1
     repeat = _repeat(repeatable, given, rules)
     fields = {"name": new.fields["name"], "ic": b"%d" % count}
@@ -95,16 +96,16 @@ def as_scheduler(repeatable: Repeatable, raw: RawHash | None, now: int, rules: R
     template = {member: value for member, value in opts.items() if (member, value) != ("attempts", 0)}
     if template:
         fields["opts"] = orjson.dumps(template)
-    stored = {**opts, "repeat": {**repeat, "count": count}, "repeatJobKey": scheduler_id(repeatable), "timestamp": now}
+    stored = {**opts, "repeat": {**repeat, "count": count}, "repeatJobKey": id, "timestamp": now}
     return Scheduler(
-        id=scheduler_id(repeatable),
+        id=id,
         name=new.fields["name"],
         opts=orjson.dumps(stored),
         prev_millis="" if repeatable.every else str(repeatable.next),
         priority=new.priority,
         lifo=bool(opts.get("lifo")),
         fields=fields,
-        notes=notes,
+        notes=new.notes + zone_notes(repeatable, raw, rules),
     )
 
 
