@@ -258,3 +258,11 @@ def test_limits_are_shown_set_and_removed(run: Callable, worked: Queue) -> None:
 @pytest.mark.parametrize("words", [("--rate", "5"), ("--rate", "x/1s"), ("--concurrency", "0"), ("--rate", "5/soon")])
 def test_a_limit_that_cannot_be_is_refused(run: Callable, worked: Queue, words: tuple[str, ...]) -> None:
     assert run("limits", worked.name, *words).code == 2
+
+
+def test_a_queue_is_paused_and_limited_before_its_first_job_if_one_says_that_it_is_new(run, queue_name, queue):
+    for command in (["pause", queue_name], ["limits", queue_name, "--concurrency", "4"]):
+        refused = run(*command)
+        assert refused.code == 1 and refused.err.endswith("If it has no job yet, say --new\n") and not queue.get_meta()
+    assert run("pause", queue_name, "--new").code == run("limits", queue_name, "--new", "--concurrency", "4").code == 0
+    assert queue.is_paused() and queue.get_global_concurrency() == 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
-from bullrush.cli.terminal.options import add_queue, count, duration, known_queue
+from bullrush.cli.terminal.options import add_new, add_queue, count, duration, known_queue
 from bullrush.cli.terminal.output import write_fields, write_json
 from bullrush.queue import Queue
 
@@ -36,6 +36,7 @@ def _rate(text: str) -> tuple[int, int] | str:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add_queue(parser)
+    add_new(parser)
     parser.add_argument(
         "--concurrency", type=_concurrency, metavar="N|none", help="so many jobs may be active, over all workers"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from bullrush.cli.terminal.options import add_queue, known_queue
+from bullrush.cli.terminal.options import add_new, add_queue, known_queue
 from bullrush.cli.terminal.output import write, write_json
 
 EXAMPLES = """\
@@ -15,6 +15,7 @@ EXAMPLES = """\
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add_queue(parser)
+    add_new(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -46,6 +46,11 @@ def add_queue(parser: argparse.ArgumentParser) -> None:
     add_connection(parser)
 
 
+def add_new(parser: argparse.ArgumentParser) -> None:
+    """Add the option that lets a command change a queue that has no job yet."""
+    parser.add_argument("--new", action="store_true", help="the queue need not exist yet")
+
+
 def duration(text: str) -> int:
     """Return the ms of a time such as 1500, 1500ms, 30s, 10m, 2h or 7d."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|)", text.strip())
@@ -96,17 +101,23 @@ def open_queue(options: argparse.Namespace, name: str | None = None) -> Queue:
 
 
 def known_queue(options: argparse.Namespace, name: str | None = None) -> Queue:
-    """Return a queue that exists.
+    """Return a queue that exists, or any queue with ``--new``.
 
     Raises:
         CommandError: it does not; the text has the name that was probably meant.
     """
     queue = open_queue(options, name)
-    if queue.get_meta() or any(queue.get_job_counts(routes=True).values()) or queue.get_job_schedulers_count():
+    may_be_new = getattr(options, "new", None)
+    if (
+        may_be_new
+        or queue.get_meta()
+        or any(queue.get_job_counts(routes=True).values())
+        or queue.get_job_schedulers_count()
+    ):
         return queue
     raise CommandError(
         f"there is no queue {queue.name!r} with the prefix {options.prefix!r} at {address(url_of(options))}."
-        f"{_meant(options, queue.name)}"
+        f"{_meant(options, queue.name)}{'' if may_be_new is None else ' If it has no job yet, say --new'}"
     )
 
 
