@@ -93,6 +93,22 @@ class LegacyReading(LegacyBase):
         return jobs
 
     @operation
+    async def get_job_logs(self, job_id: str, start: int = 0, end: int = -1) -> list[str]:
+        """Return rows of a job's log, oldest first. Bull 1 and 2 keep none.
+
+        Redis: one round trip.
+
+        Args:
+            job_id: the id of the job.
+            start: the first position, counted from 0.
+            end: the last position; -1 is the end.
+        """
+        start, end = checks.whole("start", start), checks.whole("end", end)
+        await self._check_owner()
+        [rows] = await read_all(self, [["LRANGE", self.to_key(f"{check_given_id(job_id)}:logs"), start, end]])
+        return [row.decode(errors="replace") for row in rows]
+
+    @operation
     async def is_paused(self) -> bool:
         """Return whether the queue is paused, for all workers. Redis: one round trip."""
         await self._check_owner()

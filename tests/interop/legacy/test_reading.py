@@ -52,6 +52,14 @@ def test_waiting_jobs_are_read_in_the_order_in_which_they_run(bull, flavor, redi
     assert read_state(redis, queue_name) == before
 
 
+@pytest.mark.parametrize("bull", ["bull3", "bull4"], indirect=True)
+def test_the_log_of_a_job_is_read(bull, flavor, redis_url, queue_name):
+    bull.call("logged", queue=queue_name)
+    with LegacyQueue(queue_name, url=redis_url, flavor=flavor) as queue:
+        assert queue.get_job_logs("1") == ["first", "second"]
+        assert queue.get_job_logs("1", -1) == ["second"] and queue.get_job_logs("2") == []
+
+
 def test_a_job_that_failed_once_is_delayed(bull, flavor, redis_url, queue_name):
     bull.call("failed once", queue=queue_name)
     with LegacyQueue(queue_name, url=redis_url, flavor=flavor) as queue:

@@ -50,6 +50,11 @@ const STATES = {
     await add(on, { n: 1 }, { attempts: 3, backoff: { type: 'fixed', delay: NEVER } });
     await failed;
   },
+  logged: async on => {
+    const job = await add(on, { n: 1 });
+    await job.log('first');
+    await job.log('second');
+  },
   finished: async on => {
     handle(on, async job => { if (job.data.n === 2) { throw new Error('no'); } return 5; });
     const completed = after(on, 'completed');
