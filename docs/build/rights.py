@@ -301,7 +301,9 @@ def page(text: str) -> str:
 
 def _rule(name: str) -> str:
     got = rights(name)
-    return "\n  ".join(textwrap.wrap(acl_rule(got.needed + got.useful, user=name), 110, break_on_hyphens=False))
+    return "\n  ".join(
+        textwrap.wrap(acl_rule(got.needed + got.useful, user=name, bull=name == "admin"), 110, break_on_hyphens=False)
+    )
 
 
 def _by_reason(words: dict[str, str]) -> dict[str, list[str]]:

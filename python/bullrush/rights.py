@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
 PASSWORD: Final = "PASSWORD"
+#: The channels of Bull 2, which have no prefix.
+_BULL_2: Final = ("&waiting@*", "&completed@*", "&failed@*")
 
 
 class Role(NamedTuple):
@@ -136,23 +138,33 @@ def read_roles() -> dict[str, Role]:
 
 
 def acl_rule(
-    commands: Iterable[str], *, user: str, prefix: str = "bull", queues: Collection[str] = (), password: str = PASSWORD
+    commands: Iterable[str],
+    *,
+    user: str,
+    prefixes: Collection[str] = ("bull",),
+    queues: Collection[str] = (),
+    bull: bool = False,
+    password: str = PASSWORD,
 ) -> str:
     """Return the ``ACL SETUSER`` that makes a user with these rights, and no others.
 
     Args:
         commands: what it may run, in lower case, a subcommand after a bar.
         user: its name.
-        prefix: the prefix of its queues.
-        queues: the names of its queues, with their routes; without any, all queues of the prefix.
+        prefixes: the prefixes of its queues.
+        queues: the names of its queues, with their routes; without any, all queues of the prefixes.
+        bull: it also speaks on the channels of Bull, whose programs hear there of jobs that are added or mirrored.
         password: its password, or a word that stands for it.
     """
-    keys = [f"~{_literal(prefix)}:{_literal(name)}{end}" for name in queues for end in (":*", "~*")]
+    ends = [f"{_literal(name)}{end}" for name in queues for end in (":*", "~*")] or ["*"]
+    channels = [f"&{_literal(prefix)}:{'*' if bull else 'ext:*'}" for prefix in prefixes]
     return " ".join(
         [
             f"ACL SETUSER {user} reset on >{password}",
-            *(keys or [f"~{_literal(prefix)}:*"]),
-            f"resetchannels &{_literal(prefix)}:ext:*",
+            *(f"~{_literal(prefix)}:{end}" for prefix in prefixes for end in ends),
+            "resetchannels",
+            *channels,
+            *(_BULL_2 if bull else ()),
             *(f"+{command}" for command in sorted(set(commands))),
         ]
     )

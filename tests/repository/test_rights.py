@@ -36,8 +36,15 @@ def test_every_script_of_a_role_exists() -> None:
 
 
 def test_a_rule_names_only_the_keys_and_channels_of_its_queues() -> None:
-    rule = acl_rule(["get"], user="app", prefix="a*b", queues=["mail", "x[1]"])
+    rule = acl_rule(["get"], user="app", prefixes=["a*b"], queues=["mail", "x[1]"])
     assert rule == (
         r"ACL SETUSER app reset on >PASSWORD ~a\*b:mail:* ~a\*b:mail~* ~a\*b:x\[1\]:* ~a\*b:x\[1\]~*"
         r" resetchannels &a\*b:ext:* +get"
     )
+
+
+def test_who_moves_queues_of_bull_has_two_prefixes_and_speaks_on_the_channels_of_bull() -> None:
+    rule = acl_rule(["get"], user="app", prefixes=["bull", "new"], queues=["mail"], bull=True)
+    keys = "~bull:mail:* ~bull:mail~* ~new:mail:* ~new:mail~*"
+    channels = "&bull:* &new:* &waiting@* &completed@* &failed@*"
+    assert rule == f"ACL SETUSER app reset on >PASSWORD {keys} resetchannels {channels} +get"

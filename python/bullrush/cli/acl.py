@@ -14,6 +14,8 @@ EXAMPLES = """\
   bullrush acl worker                        a user who may run jobs
   bullrush acl worker producer --user app    one who may run and add jobs
   bullrush acl producer --queue mail         only in this queue and its routes
+  bullrush acl admin --prefix bull --prefix bullmq
+                                             one who may move queues of Bull to another prefix
   bullrush acl reader --json | jq -r '.needed[]'"""
 
 
@@ -23,7 +25,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "roles", nargs="*", metavar="ROLE", help="producer, worker, reader, spark or admin; several too"
     )
     parser.add_argument("--user", help="the name of the user (default: the first role)")
-    parser.add_argument("--prefix", default="bull", help="the prefix of all keys (default: bull)")
+    parser.add_argument(
+        "--prefix",
+        action="append",
+        default=[],
+        help="the prefix of all keys (default: bull); give it again for more, as to move a queue of Bull",
+    )
     parser.add_argument(
         "--queue", action="append", default=[], metavar="NAME", help="only this queue; give it again for more queues"
     )
@@ -39,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     for name in options.roles:
         if name not in known:
             raise CommandError(f"there is no role {shown(name)}.{nearest(name, list(known))}", USAGE)
-    for option, given in (("--user", [options.user]), ("--prefix", [options.prefix]), ("--queue", options.queue)):
+    for option, given in (("--user", [options.user]), ("--prefix", options.prefix), ("--queue", options.queue)):
         if any(name is not None and (not name or any(map(str.isspace, name))) for name in given):
             raise CommandError(f"{option} is empty or has a space, which Redis takes in no rule", USAGE)
     if not options.roles:
@@ -53,7 +60,13 @@ def run(options: argparse.Namespace) -> int:
     needed = sorted({command for role in roles for command in role.needed})
     useful = sorted({command for role in roles for command in role.useful})
     user = options.user or roles[0].name
-    rule = acl_rule([*needed, *useful], user=user, prefix=options.prefix, queues=options.queue)
+    rule = acl_rule(
+        [*needed, *useful],
+        user=user,
+        prefixes=options.prefix or ["bull"],
+        queues=options.queue,
+        bull="admin" in options.roles,
+    )
     if options.json:
         write_json({"rule": rule, "needed": needed, "useful": useful})
     else:

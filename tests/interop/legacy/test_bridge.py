@@ -13,6 +13,7 @@ from bullrush import LegacyQueue, Queue, Worker
 from bullrush.legacy import LegacyUse
 from bullrush.legacy.bridging import watch
 from bullrush.legacy.migrating.movers import source_at
+from bullrush.rights import acl_rule, read_roles
 from tests.interop.conftest import server_of
 from tests.interop.sides.node_process import NodeProcess
 from tests.waiting import wait_until
@@ -60,6 +61,26 @@ def test_callers_of_bull_hear_how_their_jobs_end(bull, old, elsewhere, queue_nam
     counts = bull.call("counts", queue=queue_name)
     assert (counts["waiting"], counts["delayed"], counts["failed"]) == (0, 0, 1)
     assert elsewhere.get_job_counts("completed", "failed") == {"completed": 2, "failed": 1}
+
+
+@every_bull
+def test_the_admin_of_both_prefixes_may_bridge_and_mirror(bull, old, redis, redis_url, queue_name):
+    role = read_roles()["admin"]
+    rights = [*role.needed, *role.useful]
+    both = {"prefixes": ["bull", "moved"], "queues": [queue_name], "password": "x"}
+    redis.execute_command(*acl_rule(rights, user=queue_name, bull=True, **both).split())
+    url = redis_url.replace("//", f"//{queue_name}:x@")
+    id = bull.call("add", queue=queue_name, data={"n": 1}, opts={})
+    try:
+        with (
+            LegacyQueue(queue_name, url=url, flavor=flavor_of(bull)) as mine,
+            Worker(queue_name, handle, url=redis_url, prefix="moved", autorun=True),
+        ):
+            mine.add("mine", {"n": 2})
+            assert mine.bridge(Queue(queue_name, url=url, prefix="moved"), mirror=True, until="empty").mirrored == 2
+        assert redis.hget(f"bull:{queue_name}:{id}", "returnvalue") == '{"worked":1}'
+    finally:
+        redis.acl_deluser(queue_name)
 
 
 @pytest.mark.parametrize("library", BULLS)
