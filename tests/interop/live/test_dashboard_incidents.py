@@ -1,4 +1,4 @@
-"""What goes wrong in queues that only Node uses is said on the first page, and its cause stands at most two clicks away."""
+"""What goes wrong in queues that only Node uses is said on the first page, and its cause is at most two clicks away."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from bullrush.dashboard import app
 from bullrush.embedded import EmbeddedRedis
 
 NODE = Path(__file__).parents[1] / "node"
-#: Which incident is planted in which queue, what the first page says about it, and what stands behind its link. The first
-#: page has seven sentences, so these are two servers.
+#: Which incident is planted in which queue, what the first page says about it, and what stands behind its link.
+#: The first page has seven sentences, so these are two servers.
 PARTS = [
     {
         "noWorker": ("video", "No worker is connected; 34 jobs wait, the oldest for 22 min", "No worker is connected."),
