@@ -5,6 +5,7 @@ use redis::{Cmd, Value};
 use super::command;
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
+use crate::protocol::route::split_name;
 use crate::protocol::{due, reply, Keys};
 
 /// `Queue.rate_limit` stores a number of started jobs that no limit reaches.
@@ -55,10 +56,21 @@ pub async fn due_work(link: &Link, keys: &Keys, now: i64, most: Option<i64>) -> 
 /// # Errors
 /// What [`Link::pipeline`] returns.
 pub async fn due_work_of(link: &Link, queues: &[&Keys], now: i64, most: Option<i64>) -> Result<Vec<Result<DueWork>>> {
-    let commands: Vec<Cmd> = queues.iter().flat_map(|keys| first_look(keys, now)).collect();
+    let bases: Vec<Option<Keys>> = queues.iter().map(|keys| base_of(keys)).collect();
+    let commands: Vec<Cmd> = queues
+        .iter()
+        .zip(&bases)
+        .flat_map(|(keys, base)| first_look(keys, now).into_iter().chain(base.iter().flat_map(rate_of)))
+        .collect();
     let mut replies = link.pipeline(&commands, Retry::Look).await?.into_iter();
-    let mut looks: Vec<Result<Look>> =
-        queues.iter().map(|_| Look::read(replies.by_ref().take(READS).collect())).collect();
+    let mut looks: Vec<Result<Look>> = bases
+        .iter()
+        .map(|base| {
+            let own = replies.by_ref().take(READS).collect();
+            let shared = base.as_ref().map(|_| replies.by_ref().take(RATE_READS).collect());
+            Look::read(own, shared)
+        })
+        .collect();
     let reads: Vec<Cmd> =
         queues.iter().zip(&looks).flat_map(|(keys, look)| look.iter().flat_map(|look| look.second(keys))).collect();
     let mut replies = link.pipeline(&reads, Retry::Look).await?.into_iter();
@@ -69,6 +81,29 @@ pub async fn due_work_of(link: &Link, queues: &[&Keys], now: i64, most: Option<i
         look.due_work(second.into_iter().collect::<Result<_>>()?, now, most)
     };
     Ok(looks.drain(..).map(done).collect())
+}
+
+/// The queue of a route: perhaps its workers count the jobs of the route for its rate limit.
+fn base_of(keys: &Keys) -> Option<Keys> {
+    let (base, _) = split_name(keys.name())?;
+    Keys::new(keys.prefix(), base).ok().filter(|base| base.slot() == keys.slot())
+}
+
+/// How many commands ask for the rate limit of a queue.
+const RATE_READS: usize = 3;
+
+fn rate_of(keys: &Keys) -> [Cmd; RATE_READS] {
+    let limiter = keys.of("limiter");
+    [command("HGET", &[keys.meta(), "max"]), command("GET", &[&limiter]), command("PTTL", &[&limiter])]
+}
+
+/// Whether the rate limit of a queue lets no job start now, or perhaps none, since only its workers know it.
+fn may_be_reached(replies: Vec<Result<Value>>) -> Result<bool> {
+    let replies: Vec<Value> = replies.into_iter().collect::<Result<_>>()?;
+    let [most, started, period] = <[Value; RATE_READS]>::try_from(replies).map_err(|_| Error::Closed)?;
+    let number = |value| Ok::<_, Error>(reply::optional(value)?.as_deref().and_then(reply::whole).unwrap_or(0.0));
+    let (most, started) = (number(most)?, number(started)?);
+    Ok(reply::integer(period)? > 0 && started > 0.0 && started >= most)
 }
 
 /// How many commands a first look takes.
@@ -114,10 +149,14 @@ struct Look {
     period: i64,
     /// When jobs finished last.
     finished: Vec<i64>,
+    /// Of a route: perhaps the rate limit of its queue lets no job start now, if its workers share it.
+    is_limited_by_base: bool,
 }
 
 impl Look {
-    fn read(replies: Vec<Result<Value>>) -> Result<Self> {
+    /// `shared`: what [`rate_of`] has asked about the queue of a route.
+    fn read(replies: Vec<Result<Value>>, shared: Option<Vec<Result<Value>>>) -> Result<Self> {
+        let is_limited_by_base = shared.map_or(Ok(false), may_be_reached)?;
         let replies: Vec<Value> = replies.into_iter().collect::<Result<_>>()?;
         let replies: [Value; READS] = replies.try_into().map_err(|_| Error::Closed)?;
         let [settings, waiting, ranked, delayed, active, running, oldest, started, period, completed, failed, wait, paused, prioritized] =
@@ -138,6 +177,7 @@ impl Look {
             started: reply::optional(started)?,
             period: reply::integer(period)?,
             finished,
+            is_limited_by_base,
         })
     }
 
@@ -180,7 +220,8 @@ impl Look {
             rate: setting(2).zip(setting(3)),
             period_left: (self.period > 0).then_some(self.period),
             rate_reached,
-            limited_by_workers: most.is_none() && number(&self.settings[2]).is_none() && started > 0.0,
+            limited_by_workers: self.is_limited_by_base
+                || most.is_none() && number(&self.settings[2]).is_none() && started > 0.0,
             active: self.active,
             abandoned,
             waiting: self.waiting,

@@ -12,7 +12,7 @@ import functools
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar, overload
 
 from bullrush import _core
 from bullrush.base.completions import result_of
@@ -27,22 +27,47 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: What an operation waits for: a result of the core, a number of seconds, or an awaitable of the user's code.
-_Step: TypeAlias = "_core.Pending[Any] | float | Awaitable[Any]"
+#: What an operation waits for: a result of the core, perhaps until a time, a number of seconds, or an awaitable of the
+#: user's code.
+_Step: TypeAlias = "_core.Pending[Any] | _Until | float | Awaitable[Any]"
 _Steps: TypeAlias = Coroutine[_Step, Any, T]
 
 
 class reply(Generic[T]):  # noqa: N801 - reads as a verb: `await reply(...)`
-    """Awaits one result of the core inside an operation."""
+    """Awaits one result of the core inside an operation.
 
-    __slots__ = ("_pending",)
+    Args:
+        pending: what is awaited.
+        until: when it ends without the result, by `time.monotonic`; None waits as long as the core does.
 
-    def __init__(self, pending: _core.Pending[T]) -> None:
-        self._pending = pending
+    Raises:
+        LateReplyError: it is not there in time. The core goes on with it.
+    """
 
-    def __await__(self) -> Generator[_core.Pending[T], Any, T]:
-        result: T = yield self._pending
+    __slots__ = ("_pending", "_until")
+
+    def __init__(self, pending: _core.Pending[T], until: float | None = None) -> None:
+        self._pending, self._until = pending, until
+
+    def __await__(self) -> Generator[_core.Pending[T] | _Until, Any, T]:
+        result: T = yield self._pending if self._until is None else _Until(self._pending, self._until)
         return result
+
+
+class LateReplyError(Exception):
+    """A result of the core was not there in time."""
+
+
+class _Until(NamedTuple):
+    """A result of the core, and when nobody waits for it any more, by `time.monotonic`."""
+
+    pending: _core.Pending[Any]
+    end: float
+
+    @property
+    def left(self) -> float:
+        """The seconds until then."""
+        return max(0.0, self.end - time.monotonic())
 
 
 class sleep:  # noqa: N801 - used like `asyncio.sleep`
@@ -232,6 +257,11 @@ def _wait_for_step(step: _Step) -> object:
                 "An event loop runs on this thread: await the twin of this call, aenqueue() or bullrush.aio"
             )
         return asyncio.run(_as_coroutine(step))
+    if isinstance(step, _Until):
+        try:
+            return step.pending.wait(round(step.left * 1000))
+        except TimeoutError:
+            raise LateReplyError from None
     return step.wait()
 
 
@@ -263,4 +293,9 @@ async def _await_step(step: _Step) -> object:
         return None
     if isinstance(step, Awaitable):
         return await step
+    if isinstance(step, _Until):
+        try:
+            return await asyncio.wait_for(result_of(step.pending), step.left)
+        except asyncio.TimeoutError:
+            raise LateReplyError from None
     return await result_of(step)

@@ -1,12 +1,10 @@
 'use strict';
-// A worker of BullMQ whose jobs fail by the bugs of bugs.js, in five ways; ends when all have failed.
-// node failing_worker.js REDIS_PORT DATABASE QUEUE JOBS FOLDER
+// A worker of BullMQ whose jobs fail by the bugs of a file, in five ways; ends when all have failed.
+// node failing_worker.js REDIS_PORT DATABASE QUEUE JOBS FOLDER FILE
 
 const fs = require('fs');
 const path = require('path');
 const threads = require('worker_threads');
-
-const source = path.join(__dirname, 'bugs.js');
 
 if (!threads.isMainThread) {
   const { file, name, n } = threads.workerData;
@@ -15,9 +13,10 @@ if (!threads.isMainThread) {
     .catch(error => threads.parentPort.postMessage({ message: error.message, stack: error.stack }));
 } else {
   const { Worker } = require('bullmq');
-  const [port, db, queue, jobs, folder] = process.argv.slice(2);
-  const moved = path.join(folder, 'bugs.js');
-  const released = path.join(folder, 'srv', 'releases', '42', 'bugs.js');
+  const [port, db, queue, jobs, folder, name] = process.argv.slice(2);
+  const source = path.join(__dirname, name);
+  const moved = path.join(folder, name);
+  const released = path.join(folder, 'srv', 'releases', '42', name);
   fs.mkdirSync(path.dirname(released), { recursive: true });
   fs.writeFileSync(moved, `// moved\n\n\n${fs.readFileSync(source, 'utf8')}`);
   fs.copyFileSync(source, released);

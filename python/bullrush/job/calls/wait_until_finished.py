@@ -7,7 +7,7 @@ import time
 from typing import Final, Literal
 
 from bullrush._core import route_base
-from bullrush.base.operation import operation, reply
+from bullrush.base.operation import LateReplyError, operation, reply
 from bullrush.errors import BullrushError, InvalidOptionError, JobFailedError, JobWaitTimeoutError, from_code
 from bullrush.events.queue_events import QueueEventsCalls
 from bullrush.job.calls.end_signals import End, EndSignal, FollowedEvents, Polls, WakeMessages
@@ -17,6 +17,8 @@ from bullrush.values.checks import Duration
 from bullrush.values.encoding import JSON, decode
 
 _WAYS: Final = ("notify", "events", "poll")
+#: So many seconds the last look at a job may take when the time is over.
+_LAST_LOOK: Final = 0.1
 
 
 class JobResultWait(JobFields):
@@ -57,33 +59,55 @@ class JobResultWait(JobFields):
             Node publish no messages. With ``poll`` the time between two polls grows from 5 ms to 500 ms.
         """
         limit = None if timeout is None else checks.milliseconds("timeout", timeout)
-        deadline = float("inf") if limit is None else time.monotonic() + limit / 1000
+        deadline = None if limit is None else time.monotonic() + limit / 1000
         signal = self._end_signal(queue_events, via)
-        await signal.follow()
         try:
-            from_event: End | None = None
-            while True:
-                # Follow first, then poll: an end in between is seen by one of the two.
-                begun = signal.begin(max(0.0, deadline - time.monotonic()))
-                exists, end = await self._poll()
-                if not exists:
-                    end = from_event or await signal.last()
-                    if end is None or end[0] == "removed":
-                        moved = ", or the fallback of its route moved it" if route_base(self.queue_name) else ""
-                        raise from_code(
-                            -1,
-                            f"Missing key for job {self.queue_qualified_name}:{self.id}. isFinished: the job does not "
-                            "exist. It was removed, or remove_on_complete or remove_on_fail removed it when it "
-                            f"finished{moved}",
-                        )
-                if end is not None:
-                    return self._result(*end)
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    raise await self._late(limit, via)
-                from_event = await signal.next(begun, left)
+            return self._result(*await self._end(signal, deadline))
+        except LateReplyError:
+            raise await self._late(limit, via) from None
         finally:
             signal.stop()
+
+    async def _end(self, signal: EndSignal, deadline: float | None) -> End:
+        """Return how the job ended.
+
+        Args:
+            signal: what tells of the end.
+            deadline: until when the end is waited for, by `time.monotonic`; None is no limit.
+
+        Raises:
+            LateReplyError: it has not ended until then.
+            JobNotFoundError: the job is gone.
+        """
+
+        def left() -> float:
+            return float("inf") if deadline is None else max(0.0, deadline - time.monotonic())
+
+        def until() -> float | None:
+            """Return when an answer of Redis is late: a job that has ended already is seen without any time, too."""
+            return None if deadline is None else max(deadline, time.monotonic() + _LAST_LOOK)
+
+        await signal.follow(until())
+        from_event: End | None = None
+        while True:
+            # Follow first, then poll: an end in between is seen by one of the two.
+            begun = signal.begin(left())
+            exists, end = await reply(self._source.core.job_end(self.id), until())
+            if not exists:
+                end = from_event or await signal.last(until())
+                if end is None or end[0] == "removed":
+                    moved = ", or the fallback of its route moved it" if route_base(self.queue_name) else ""
+                    raise from_code(
+                        -1,
+                        f"Missing key for job {self.queue_qualified_name}:{self.id}. isFinished: the job does not "
+                        "exist. It was removed, or remove_on_complete or remove_on_fail removed it when it "
+                        f"finished{moved}",
+                    )
+            if end is not None:
+                return end
+            if left() <= 0:
+                raise LateReplyError
+            from_event = await signal.next(begun, left())
 
     def _end_signal(self, queue_events: QueueEventsCalls | None, via: str | None) -> EndSignal:
         if via is not None and via not in _WAYS:
@@ -112,11 +136,12 @@ class JobResultWait(JobFields):
         quiet = via == "notify" and not self.opts.get("wake")
         state, place = "unknown", ""
         # The time is over, whether Redis tells more or not.
-        with contextlib.suppress(BullrushError):
-            state = await reply(self._source.core.get_state(self.id))
+        with contextlib.suppress(BullrushError, LateReplyError):
+            until = time.monotonic() + _LAST_LOOK
+            state = await reply(self._source.core.get_state(self.id), until)
             place = "" if state == "unknown" else f". Its state is {state}"
             if state == "waiting-children":
-                (children,) = await reply(self._source.core.count_children(self.id, ["unprocessed"]))
+                (children,) = await reply(self._source.core.count_children(self.id, ["unprocessed"]), until)
                 place += f": it waits for {children:,} {'child' if children == 1 else 'children'}"
         return JobWaitTimeoutError(
             f"Job wait {self.name} timed out before finishing, no finish notification arrived after {limit}ms "
@@ -124,10 +149,6 @@ class JobResultWait(JobFields):
             + (". The job has no option wake=True, so nobody publishes its end for via='notify'" if quiet else ""),
             state,
         )
-
-    async def _poll(self) -> tuple[bool, End | None]:
-        """Return whether the job exists, and how it ended, None if it has not."""
-        return await reply(self._source.core.job_end(self.id))
 
     def _result(self, event: str, value: str) -> JSON:
         if event == "failed":
