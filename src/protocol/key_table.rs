@@ -227,7 +227,7 @@ pub const KEYS: &[Key] = &[
         name: "ext:workers",
         kind: "hash",
         end: End::Deleted,
-        content: "worker: its profile as JSON, and when it was written",
+        content: "worker: its profile as JSON, which jobs of the queue itself it takes, and when it was written",
         writer: "workers with a profile, every 10 s",
         life: "until the worker ends; 10 minutes if it was killed",
         ..OURS

@@ -56,7 +56,10 @@ pub async fn due_work(link: &Link, keys: &Keys, now: i64, most: Option<i64>) -> 
 /// # Errors
 /// What [`Link::pipeline`] returns.
 pub async fn due_work_of(link: &Link, queues: &[&Keys], now: i64, most: Option<i64>) -> Result<Vec<Result<DueWork>>> {
-    let bases: Vec<Option<Keys>> = queues.iter().map(|keys| base_of(keys)).collect();
+    // On a cluster another server may have the queue of a route.
+    let is_cluster = link.ready().await?.cluster;
+    let is_here = |base: &Keys, keys: &Keys| !is_cluster || base.slot() == keys.slot();
+    let bases: Vec<Option<Keys>> = queues.iter().map(|keys| base_of(keys).filter(|base| is_here(base, keys))).collect();
     let commands: Vec<Cmd> = queues
         .iter()
         .zip(&bases)
@@ -86,7 +89,7 @@ pub async fn due_work_of(link: &Link, queues: &[&Keys], now: i64, most: Option<i
 /// The queue of a route: perhaps its workers count the jobs of the route for its rate limit.
 fn base_of(keys: &Keys) -> Option<Keys> {
     let (base, _) = split_name(keys.name())?;
-    Keys::new(keys.prefix(), base).ok().filter(|base| base.slot() == keys.slot())
+    Keys::new(keys.prefix(), base).ok()
 }
 
 /// How many commands ask for the rate limit of a queue.

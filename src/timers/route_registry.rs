@@ -34,11 +34,33 @@ pub enum RouteChange {
     Others(Vec<String>),
 }
 
+/// Which jobs of the queue itself a worker with a profile takes: what others read of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OfBase {
+    All,
+    /// Those whose target its profile fits.
+    Fitting,
+    None,
+}
+
+impl OfBase {
+    /// The member of the entry that says it.
+    fn member(self) -> &'static str {
+        match self {
+            OfBase::All => "",
+            OfBase::Fitting => ",\"base\":\"fitting\"",
+            OfBase::None => ",\"base\":\"none\"",
+        }
+    }
+}
+
 /// The registry of the routes of a queue, as one worker sees it.
 pub struct RouteRegistry {
     link: Link,
     keys: Keys,
     profile: Profile,
+    /// Which jobs without a route of their own it takes.
+    of_base: OfBase,
     /// Its field in the hash of profiles.
     worker_id: String,
     /// The version of the routes that were read last.
@@ -55,13 +77,14 @@ pub struct RouteRegistry {
 
 impl RouteRegistry {
     #[must_use]
-    pub fn new(link: Link, keys: Keys, profile: Profile, worker_id: String) -> Self {
+    pub fn new(link: Link, keys: Keys, profile: Profile, of_base: OfBase, worker_id: String) -> Self {
         let own = profile.self_routes().into_iter().map(|target| (target.slug(), target)).collect();
         let (found, strange) = (HashSet::new(), HashSet::new());
         RouteRegistry {
             link,
             keys,
             profile,
+            of_base,
             worker_id,
             version: None,
             own,
@@ -185,7 +208,8 @@ impl RouteRegistry {
     }
 
     async fn write_profile(&self) -> Result<()> {
-        let entry = format!("{{\"profile\":{},\"ts\":{}}}", self.profile.canonical(), now_ms());
+        let (profile, base) = (self.profile.canonical(), self.of_base.member());
+        let entry = format!("{{\"profile\":{profile}{base},\"ts\":{}}}", now_ms());
         let key = self.keys.of("ext:workers");
         self.call(redis::cmd("HSET").arg(key).arg(&self.worker_id).arg(entry)).await.map(drop)
     }

@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Any, Final
 from bullrush._core import route_base
 from bullrush.base.handle import Handle
 from bullrush.base.operation import operation, reply
-from bullrush.errors import RedisServerError
+from bullrush.errors import MalformedJobError, RedisServerError
 from bullrush.inspection.due import DueWork, due_work
 from bullrush.inspection.place import place_of
 from bullrush.inspection.why import SHOWN, Child, Seen, Why, explain, failed_child
-from bullrush.inspection.workers import count_workers
+from bullrush.inspection.workers import count_takers, count_workers
 from bullrush.values.naming import check_given_id
 
 if TYPE_CHECKING:
     from bullrush._core import Pending
     from bullrush._core.reads import ChildKind
     from bullrush._core.reads import Place as PlaceFields
+    from bullrush.job.fields import JobFields
 
 _KINDS: Final[tuple[ChildKind, ...]] = ("processed", "unprocessed", "ignored", "failed")
 #: So many open children are looked at.
@@ -36,7 +37,7 @@ class WhyCalls(Handle):
             job_id: the id of the job.
 
         Redis:
-            Two round trips for a job that has ended, three if it failed because of a child, four to seven for one that
+            Two round trips for a job that has ended, three if it failed because of a child, four to eight for one that
             has not; nothing is written. Of a parent up to 20 children are looked at, all at the same time. Constant
             time, but for CLIENT LIST, which grows with the number of connections, and the place of a job behind 10,000
             others, which grows with the list.
@@ -52,10 +53,13 @@ class WhyCalls(Handle):
         if place.state == "waiting-children":
             children, open_children = await self._children(id)
         is_route = route_base(self.name) is not None
+        takers = workers
+        if workers and not is_route and job is not None and place.state != "active":
+            takers = await count_takers(self, workers, _target_of(job))
         child = failed_child(job.failed_reason or "") if job is not None and place.state == "failed" else None
         failure = None if child is None else await self._failure_of(child)
         return explain(
-            Seen(self.name, id, job, place, work, workers, is_route, holders, children, open_children, failure)
+            Seen(self.name, id, job, place, work, workers, takers, is_route, holders, children, open_children, failure)
         )
 
     async def _failure_of(self, key: str) -> str | None:
@@ -88,6 +92,13 @@ class WhyCalls(Handle):
         start = f"{self.prefix}:"
         queue, _, id = key.removeprefix(start).partition(":")
         return self.core.place(id, name=queue) if key.startswith(start) and id else None
+
+
+def _target_of(job: JobFields) -> object:
+    try:
+        return job.opts.get("target")
+    except MalformedJobError:
+        return None
 
 
 async def _state_of(asked: Pending[PlaceFields]) -> str | None:

@@ -71,7 +71,8 @@ class Seen:
         job: its fields; None without a hash.
         place: where it is.
         work: what is due in its queue.
-        workers: how many workers take jobs of this queue; None if Redis does not list them.
+        workers: how many workers are connected for this queue; None if Redis does not list them.
+        takers: how many of them take this job, if it waits.
         is_route: its jobs have a target: only workers with a matching profile take them.
         holders: some jobs that are active, the oldest first.
         children: how many children it has had.
@@ -85,6 +86,7 @@ class Seen:
     place: Place
     work: DueWork
     workers: int | None = None
+    takers: int | None = None
     is_route: bool = False
     holders: Sequence[JobFields] = ()
     children: int = 0
@@ -144,10 +146,19 @@ def _closed(seen: Seen) -> list[tuple[str, str]]:
     found = []
     if seen.work.paused:
         found.append(("paused", "the queue is paused"))
-    if seen.workers == 0:
-        who = "no worker has the profile that its target needs" if seen.is_route else "no worker is connected"
-        found.append(("no-worker", who))
+    if seen.takers == 0:
+        found.append(("no-worker", _who_is_missing(seen)))
     return found
+
+
+def _who_is_missing(seen: Seen) -> str:
+    if seen.is_route:
+        return "no worker has the profile that its target needs"
+    if not seen.workers:
+        return "no worker is connected"
+    workers = _counted(seen.workers, "connected worker")
+    takes = "takes" if seen.workers == 1 else "take"
+    return f"the {workers} {takes} only jobs with a target that {'it fits' if seen.workers == 1 else 'they fit'}"
 
 
 def _limits(seen: Seen) -> list[tuple[str, str]]:

@@ -8,15 +8,21 @@ use crate::clock::now_ms;
 use crate::connection::Link;
 use crate::protocol::route::queue_of;
 use crate::timers::route_keeper::{self, RouteKeeper, RouteNews};
-use crate::timers::route_registry::{remove_profile, RouteChange, RouteRegistry};
+use crate::timers::route_registry::{remove_profile, OfBase, RouteChange, RouteRegistry};
 use crate::worker::lanes::LaneSpec;
 use crate::worker::listeners::Event;
 use crate::worker::state::WorkerState;
 
 /// The registry of routes; `None` for a worker that takes no jobs of routes.
 pub fn registry(state: &WorkerState, link: &Link) -> Option<RouteRegistry> {
-    let profile = state.options.routing.as_ref()?.profile.clone();
-    Some(RouteRegistry::new(link.clone(), state.keys.clone(), profile, state.options.worker_id.clone()))
+    let routing = state.options.routing.as_ref()?;
+    let of_base = match (routing.routes_only, &routing.scan) {
+        (true, _) => OfBase::None,
+        (false, Some(_)) => OfBase::Fitting,
+        (false, None) => OfBase::All,
+    };
+    let (profile, worker_id) = (routing.profile.clone(), state.options.worker_id.clone());
+    Some(RouteRegistry::new(link.clone(), state.keys.clone(), profile, of_base, worker_id))
 }
 
 /// Open lanes for the routes that exist, before the first fetch: a run must not end because its routes are not known

@@ -270,6 +270,42 @@ def test_a_job_whose_target_no_worker_has_says_so(queue: Queue, worker: Callable
     assert "no worker has the profile that its target needs" in route.why(job.id).sentence
 
 
+@pytest.mark.parametrize("takes", [{"routes_only": True}, {"claim": "scan"}])
+def test_connected_workers_that_do_not_take_a_job_are_named(
+    queue: Queue, redis: Redis, worker: Callable[..., Worker], takes: dict[str, object]
+) -> None:
+    worker(lambda job: None, profile={"capabilities": ["gpu"]}, autorun=True, **takes).wait_until_ready()
+    wait_until(queue.get_profiles)
+    queue.pause()
+    job = queue.add("x")
+    # As a producer of Node adds it for workers that scan: it waits in the queue itself.
+    redis.hset(queue.to_key(job.id), "opts", '{"target":{"capabilities":["cpu"]}}')
+    queue.resume()
+    why = queue.why(job.id)
+    assert why.reasons == ("no-worker",)
+    assert why.sentence == "It waits: the 1 connected worker takes only jobs with a target that it fits."
+
+
+def test_a_worker_that_scans_takes_a_job_without_a_target(queue: Queue, worker: Callable[..., Worker]) -> None:
+    worker(lambda job: None, profile={"capabilities": ["gpu"]}, autorun=True, claim="scan").wait_until_ready()
+    wait_until(queue.get_profiles)
+    queue.pause()
+    assert queue.why(queue.add("x").id).reasons == ("paused",)
+
+
+def test_a_route_that_shares_a_rate_limit_is_held_up_by_it_and_not_stuck(
+    queue: Queue, worker: Callable[..., Worker]
+) -> None:
+    target = {"capabilities": ["gpu"]}
+    shared = {"profile": target, "share_rate_limit": True, "limiter": {"max": 1, "duration": 600_000}}
+    worker(lambda job: None, autorun=True, **shared)
+    first = queue.add("x")
+    wait_until(first.is_completed)
+    job, route = queue.add("y", target=target), queue.route(target)
+    assert route.why(job.id).reasons == ("rate-limit",)
+    assert route.health(stuck_after=1).problems == () and route.get_waiting_count() == 1
+
+
 def test_ids_without_data_data_without_a_place_and_nothing_at_all(queue: Queue, redis: Redis) -> None:
     job, other = queue.add("x"), queue.add("y")
     redis.delete(queue.to_key(job.id))
