@@ -51,6 +51,58 @@ pub async fn get_ranges(
     eval(link, &call, Retry::Look, reply::texts).await
 }
 
+/// What [`get_matches`] looks for.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// Longer fields are not read.
+    pub longest: usize,
+    /// So many bytes are looked at in the call; the other jobs are left.
+    pub most: usize,
+    pub fields: &'a [String],
+    /// For each field a text that it must have, or "".
+    pub texts: &'a [&'a str],
+    pub ids: &'a [String],
+}
+
+/// Jobs whose fields have the texts, and what it took to find them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Matches {
+    /// How many of the jobs were looked at.
+    pub looked_at: usize,
+    pub bytes: usize,
+    /// How many of these have a field that is too long.
+    pub too_long: usize,
+    /// The ids, each with its values of the fields.
+    pub jobs: Vec<(String, Vec<Option<Vec<u8>>>)>,
+}
+
+/// Reads fields of those jobs whose fields have certain texts.
+///
+/// # Errors
+/// What [`eval`] returns.
+pub async fn get_matches(link: &Link, keys: &Keys, asked: &Asked<'_>) -> Result<Matches> {
+    let mut call = Call::new(&lua::inspect::GET_MATCHES, keys);
+    call.arg(asked.longest).arg(asked.most).arg(asked.fields.len());
+    for (field, text) in asked.fields.iter().zip(asked.texts) {
+        call.arg(field).arg(text);
+    }
+    call.arg(asked.ids);
+    let read = |reply| {
+        let mut parts = reply::array(reply)?.into_iter();
+        let mut number = || -> Result<usize> {
+            let number = reply::integer(parts.next().ok_or(Error::Closed)?)?;
+            Ok(usize::try_from(number).unwrap_or(0))
+        };
+        let (looked_at, bytes, too_long) = (number()?, number()?, number()?);
+        let mut jobs = Vec::new();
+        while let (Some(id), Some(values)) = (parts.next(), parts.next()) {
+            jobs.push((reply::text(id)?, reply::per_member(asked.fields.len(), values)?));
+        }
+        Ok(Matches { looked_at, bytes, too_long, jobs })
+    };
+    eval(link, &call, Retry::Look, read).await
+}
+
 /// Names the state of a job: `completed`, `failed`, `delayed`, `active`, `waiting`... or `unknown`.
 ///
 /// # Errors
