@@ -85,7 +85,9 @@ impl Filter {
         };
         self.conditions.iter().all(|condition| match &condition.place {
             Place::Id => true,
-            Place::Field(field) => value(field).is_some_and(|value| condition.test.holds(&value)),
+            Place::Field(field) => value(field)
+                .or_else(|| is_count(field).then(|| "0".into()))
+                .is_some_and(|value| condition.test.holds(&value)),
             Place::Data(path) => value("data").is_some_and(|data| {
                 condition.text().is_none_or(|text| data.contains(text)) && finds(&data, path, &condition.test)
             }),
@@ -105,7 +107,9 @@ impl Condition {
     /// A text that the field has if this holds.
     fn text(&self) -> Option<&str> {
         match (&self.place, &self.test) {
-            (Place::Field(_), Test::Like(parts)) => parts.iter().map(String::as_str).max_by_key(|part| part.len()),
+            (Place::Field(field), Test::Like(parts)) if !is_count(field) => {
+                parts.iter().map(String::as_str).max_by_key(|part| part.len())
+            }
             (Place::Data(_), Test::Like(parts)) if parts.iter().any(|part| !plain(part).is_empty()) => {
                 parts.iter().map(|part| plain(part)).max_by_key(|part| part.len())
             }
@@ -114,6 +118,11 @@ impl Condition {
             _ => None,
         }
     }
+}
+
+/// Whether a job without this field has 0 of it.
+fn is_count(field: &str) -> bool {
+    matches!(field, "atm" | "priority")
 }
 
 impl Test {
@@ -229,7 +238,17 @@ mod tests {
         assert_eq!(text(data("user.name", like("*"))), "name");
         assert_eq!(text(data("tags.0", like("*"))), "");
         assert_eq!(text(data("amount", Test::Above(1.0))), "amount");
-        let name = Condition { place: Place::Field("name".to_owned()), test: like("wel*come/x") };
-        assert_eq!(text(name), "come/x");
+        let field = |name: &str, test| Condition { place: Place::Field(name.to_owned()), test };
+        assert_eq!(text(field("name", like("wel*come/x"))), "come/x");
+        assert_eq!(text(field("atm", like("0"))), "");
+    }
+
+    #[test]
+    fn a_job_that_has_not_run_has_no_attempts_and_no_start() {
+        let never = |field: &str, test| {
+            Filter::new(vec![Condition { place: Place::Field(field.to_owned()), test }]).takes(&[None])
+        };
+        assert!(never("atm", Test::Below(1.0)) && never("atm", like("0")));
+        assert!(!never("processedOn", Test::Below(1.0)));
     }
 }

@@ -1,12 +1,12 @@
-//! The jobs of a state in the order in which they came, the newest first, and fields of theirs.
+//! The jobs of a state in the order in which they came, the newest first.
 
 use std::time::Duration;
 
 use redis::Cmd;
 
-use super::{ask, command, counts};
+use super::{ask_each, command, counts};
 use crate::connection::Link;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::protocol::{reply, Keys};
 
 /// So often a list is read again that was renamed while it was read: somebody has paused or resumed the queue.
@@ -18,6 +18,8 @@ pub struct Listing {
     pub ids: Vec<String>,
     /// How many jobs the state has.
     pub total: usize,
+    /// How long Redis was busy with it, by its own clock.
+    pub busy: Duration,
 }
 
 /// Lists `count` ids behind the first `start` ones of a state, which is one key or several, one behind another.
@@ -40,10 +42,12 @@ async fn look(link: &Link, keys: &Keys, states: &[&str], start: usize, count: us
     for state in states {
         // Of the keys before this one so many ids are left out.
         let skipped = start.saturating_sub(listing.total);
-        let reads = [counts::size(keys, state), range(keys, state, skipped, count - listing.ids.len())];
-        let [size, ids] = <[_; 2]>::try_from(ask(link, &reads).await?).map_err(|_| Error::Closed)?;
-        listing.total += usize::try_from(reply::integer(size)?).unwrap_or(0);
         let missing = count - listing.ids.len();
+        let (time, size, range) = (redis::cmd("TIME"), counts::size(keys, state), range(keys, state, skipped, missing));
+        let [began, size, ids, ended] = ask_each(link, [time.clone(), size, range, time]).await?;
+        let busy = reply::micros(ended)?.saturating_sub(reply::micros(began)?);
+        listing.busy += Duration::from_micros(u64::try_from(busy).unwrap_or(0));
+        listing.total += usize::try_from(reply::integer(size)?).unwrap_or(0);
         listing.ids.extend(reply::texts(ids)?.into_iter().take(missing));
     }
     Ok(listing)
@@ -54,30 +58,4 @@ fn range(keys: &Keys, state: &str, start: usize, count: usize) -> Cmd {
     // -1 would be the last id.
     range.arg(start).arg((start + count.max(1)) - 1);
     range
-}
-
-/// For each job the values of these fields of its hash, and how long Redis was busy with them, by its own
-/// clock.
-///
-/// # Errors
-/// What [`Link::pipeline`] returns.
-pub async fn timed_fields(
-    link: &Link,
-    keys: &Keys,
-    ids: &[String],
-    fields: &[String],
-) -> Result<(Vec<Vec<Option<Vec<u8>>>>, Duration)> {
-    let mut reads = vec![redis::cmd("TIME")];
-    reads.extend(super::reads_of_fields(keys, ids, fields));
-    reads.push(redis::cmd("TIME"));
-    let mut replies = ask(link, &reads).await?;
-    let micros = |time| -> Result<i64> {
-        let parts = reply::exactly(2, time)?.into_iter().map(reply::integer).collect::<Result<Vec<i64>>>()?;
-        Ok(parts[0] * 1_000_000 + parts[1])
-    };
-    let ended = micros(replies.pop().ok_or(Error::Closed)?)?;
-    let mut replies = replies.into_iter();
-    let began = micros(replies.next().ok_or(Error::Closed)?)?;
-    let values = replies.map(|values| reply::per_member(fields.len(), values)).collect::<Result<_>>()?;
-    Ok((values, Duration::from_micros(u64::try_from(ended - began).unwrap_or(0))))
 }

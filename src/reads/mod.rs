@@ -54,16 +54,13 @@ pub async fn job_fields(
     ids: &[String],
     fields: &[String],
 ) -> Result<Vec<Vec<Option<Vec<u8>>>>> {
-    let reads: Vec<Cmd> = reads_of_fields(keys, ids, fields).collect();
-    ask(link, &reads).await?.into_iter().map(|values| reply::per_member(fields.len(), values)).collect()
-}
-
-fn reads_of_fields<'a>(keys: &'a Keys, ids: &'a [String], fields: &'a [String]) -> impl Iterator<Item = Cmd> + 'a {
-    ids.iter().map(move |id| {
+    let read = |id: &String| {
         let mut read = command("HMGET", &[&keys.job(id)]);
         read.arg(fields);
         read
-    })
+    };
+    let reads: Vec<Cmd> = ids.iter().map(read).collect();
+    ask(link, &reads).await?.into_iter().map(|values| reply::per_member(fields.len(), values)).collect()
 }
 
 /// The fields of these hashes, by their whole keys; none for a key that does not exist.

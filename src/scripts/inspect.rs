@@ -1,6 +1,8 @@
 //! Getters: `lua/inspect`.
 
-use super::call::is_noscript;
+use std::time::Duration;
+
+use super::call::{eval_timed, is_noscript};
 use super::{eval, eval_all, flag, lua, Call};
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
@@ -54,7 +56,7 @@ pub async fn get_ranges(
 /// What [`get_matches`] looks for.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
-    /// Longer fields are not read.
+    /// Longer data is not read.
     pub longest: usize,
     /// So many bytes are looked at in the call; the other jobs are left.
     pub most: usize,
@@ -69,19 +71,19 @@ pub struct Asked<'a> {
 pub struct Matches {
     /// How many of the jobs were looked at.
     pub looked_at: usize,
-    pub bytes: usize,
-    /// How many of these have a field that is too long.
+    /// How many of these have data that is too long.
     pub too_long: usize,
     /// The ids, each with its values of the fields.
     pub jobs: Vec<(String, Vec<Option<Vec<u8>>>)>,
 }
 
-/// Reads fields of those jobs whose fields have certain texts.
+/// Reads fields of those jobs whose fields have certain texts. Says for how long Redis was busy with it, too.
 ///
 /// # Errors
-/// What [`eval`] returns.
-pub async fn get_matches(link: &Link, keys: &Keys, asked: &Asked<'_>) -> Result<Matches> {
-    let mut call = Call::new(&lua::inspect::GET_MATCHES, keys);
+/// What [`eval_timed`] returns.
+pub async fn get_matches(link: &Link, keys: &Keys, asked: &Asked<'_>) -> Result<(Matches, Duration)> {
+    let bytes = asked.ids.iter().map(|id| id.len() + 10).sum();
+    let mut call = Call::with_capacity(&lua::inspect::GET_MATCHES, keys, asked.ids.len() + 8, bytes);
     call.arg(asked.longest).arg(asked.most).arg(asked.fields.len());
     for (field, text) in asked.fields.iter().zip(asked.texts) {
         call.arg(field).arg(text);
@@ -89,18 +91,15 @@ pub async fn get_matches(link: &Link, keys: &Keys, asked: &Asked<'_>) -> Result<
     call.arg(asked.ids);
     let read = |reply| {
         let mut parts = reply::array(reply)?.into_iter();
-        let mut number = || -> Result<usize> {
-            let number = reply::integer(parts.next().ok_or(Error::Closed)?)?;
-            Ok(usize::try_from(number).unwrap_or(0))
-        };
-        let (looked_at, bytes, too_long) = (number()?, number()?, number()?);
+        let mut number = || reply::integer(parts.next().ok_or(Error::Closed)?);
+        let (looked_at, too_long) = (number()? as usize, number()? as usize);
         let mut jobs = Vec::new();
         while let (Some(id), Some(values)) = (parts.next(), parts.next()) {
             jobs.push((reply::text(id)?, reply::per_member(asked.fields.len(), values)?));
         }
-        Ok(Matches { looked_at, bytes, too_long, jobs })
+        Ok(Matches { looked_at, too_long, jobs })
     };
-    eval(link, &call, Retry::Look, read).await
+    eval_timed(link, &call, Retry::Look, read).await
 }
 
 /// Names the state of a job: `completed`, `failed`, `delayed`, `active`, `waiting`... or `unknown`.
