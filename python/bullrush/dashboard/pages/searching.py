@@ -60,28 +60,27 @@ async def asked_where(asked: Asked) -> Where | None:
 
 async def searched(asked: Asked, state: str, where: Where) -> Found:
     """Return what a search of a state has found until now; it goes on while somebody looks."""
-    # Which errors name queues of others depends on the viewer.
-    name = (asked.queue_name, state, where.text, asked.viewer.name if where.needs_errors else None)
-    sift = partial(_sift, asked, where)
-    search = asked.source.searches.of(name, asked.queue, state, where, sift)
+    name = (asked.queue_name, state, where.text)
+    search = asked.source.searches.of(name, asked.queue, state, where, partial(_sift, asked, where))
     goes_on = asked.query("only") != "newest"
     await search.look(anew=not is_polled(asked.request), goes_on=goes_on)
     # What is said is of one moment: the search goes on while the jobs are read.
-    start, found, looked_at, total = asked.position("from"), len(search.job_ids), search.looked_at, search.total
-    end = start + PAGE
-    ids = search.job_ids[start:end]
+    ids, looked_at, total = list(search.job_ids), search.looked_at, search.total
     progress = {
-        "found": found,
         "ended": search.has_ended,
         "full": search.is_full,
         "too_large": search.too_large,
         "only": asked.query("only"),
         "goes_on": goes_on and not search.has_ended,
     }
-    jobs = await _jobs(asked, ids)
+    if where.needs_errors:
+        ids = await _of_seen_queues(asked, ids)
+    start = asked.position("from")
+    end = start + PAGE
+    jobs = await _jobs(asked, ids[start:end])
     if state in FINISHED:
         jobs = [job for job in jobs if job.finished_on is not None]  # the others run again
-    return Found(jobs, looked_at, total, end if end < found else None, progress)
+    return Found(jobs, looked_at, total, end if end < len(ids) else None, {"found": len(ids), **progress})
 
 
 async def of_failure(asked: Asked, failure: str, where: Where | None) -> Found:
@@ -94,6 +93,7 @@ async def of_failure(asked: Asked, failure: str, where: Where | None) -> Found:
     page = ids[start:end]
     if where is not None:
         page = await _sift(asked, where, await run_async(_matching(asked, page, where)))
+        page = await _of_seen_queues(asked, page)
     return Found(await _jobs(asked, page), min(end, len(ids)), len(ids), end if end < len(ids) else None)
 
 
@@ -102,22 +102,28 @@ async def _matching(asked: Asked, ids: list[str], where: Where) -> list[str]:
 
 
 async def _sift(asked: Asked, where: Where, ids: list[str]) -> list[str]:
-    """Return the jobs that fit as the viewer sees them: what is hidden is not found, either."""
-    if not asked.masks.veil().needed and not where.needs_errors:
-        return ids
-    return [job.id for job in await _jobs(asked, ids) if await _fits_as_shown(asked, where, job)]
-
-
-async def _fits_as_shown(asked: Asked, where: Where, job: Job) -> bool:
-    reason = job.failed_reason or ""
-    if where.needs_errors and not await asked.viewer.names_only_seen(reason):
-        return False
+    """Return the jobs that fit as they are shown: what is hidden is not found, either."""
     if not asked.masks.veil().needed:
-        return True
+        return ids
+    return [job.id for job in await _jobs(asked, ids) if _fits_as_shown(asked, where, job)]
+
+
+def _fits_as_shown(asked: Asked, where: Where, job: Job) -> bool:
     found = read(job)
     veil = asked.masks.veil(found.data, found.result)
-    texts = {"name": veil.text(job.name).encode(), "failedReason": veil.text(reason).encode()}
+    texts = {"name": veil.text(job.name).encode(), "failedReason": veil.text(job.failed_reason or "").encode()}
     return where.fits({**texts, "data": orjson.dumps(veil.value(found.data))})
+
+
+async def _of_seen_queues(asked: Asked, ids: list[str]) -> list[str]:
+    """Return the jobs whose errors name only queues that the viewer may see: the texts of others are not shown."""
+    reasons = [(reason or b"").decode(errors="replace") for (reason,) in await run_async(_reasons(asked, ids))]
+    seen = [await asked.viewer.names_only_seen(reason) for reason in reasons]
+    return [job_id for job_id, is_seen in zip(ids, seen, strict=True) if is_seen]
+
+
+async def _reasons(asked: Asked, ids: list[str]) -> Any:
+    return await reply(asked.queue.core.job_fields(ids, ["failedReason"]))
 
 
 async def _jobs(asked: Asked, ids: Iterable[str]) -> list[Job]:
