@@ -55,7 +55,7 @@ end
 
 
 class _Searched(NamedTuple):
-    """What a whole search took: what it found, in how many s, with which share of a core, and how long its calls took."""
+    """What a whole search found, in how many s, with which share of a core, and how long its calls took in ms."""
 
     found: int
     seconds: float
