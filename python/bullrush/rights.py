@@ -40,10 +40,10 @@ ROLES: Final = (
         "adds jobs, flows and job schedulers, and waits for their results",
         _words(
             """
-            del evalsha exists get hdel hexists hget hgetall hincrby hkeys hlen hmget hscan hset incr incrby lindex
-            llen lpop lpos lpush lrange lrem ltrim persist ping pttl rename rpop rpush sadd scard script|exists
-            script|load set smembers srandmember srem sscan time type unlink xadd xread xrevrange xtrim zadd zcard
-            zcount zrange zrangebyscore zrank zrem zremrangebyrank zrevrange zrevrangebyscore zscore
+            del evalsha exists get hdel hexists hget hgetall hincrby hkeys hlen hmget hscan hset hstrlen incr incrby
+            lindex llen lpop lpos lpush lrange lrem ltrim persist ping pttl rename rpop rpush sadd scard
+            script|exists script|load set smembers srandmember srem sscan time type unlink xadd xread xrevrange xtrim
+            zadd zcard zcount zrange zrangebyscore zrank zrem zremrangebyrank zrevrange zrevrangebyscore zscore
             """
         ),
         _words(
@@ -59,10 +59,10 @@ ROLES: Final = (
         _words(
             """
             bzpopmin copy del evalsha exists expire get hdel hexists hget hgetall hincrby hkeys hlen hmget hscan hset
-            incr incrby lindex llen lmove lpop lpos lpush lrange lrem lset ltrim mget pexpire ping psetex pttl rename
-            rpop rpush sadd scard script|exists script|load set sismember smembers smismember srandmember srem sscan
-            time type unlink xadd xdel xrange xread xrevrange xtrim zadd zcard zcount zrange zrangebyscore zrank zrem
-            zremrangebyrank zremrangebyscore zrevrange zrevrangebyscore zscore
+            hstrlen incr incrby lindex llen lmove lpop lpos lpush lrange lrem lset ltrim mget pexpire ping psetex
+            pttl rename rpop rpush sadd scard script|exists script|load set sismember smembers smismember srandmember
+            srem sscan time type unlink xadd xdel xrange xread xrevrange xtrim zadd zcard zcount zrange zrangebyscore
+            zrank zrem zremrangebyrank zremrangebyscore zrevrange zrevrangebyscore zscore
             """
         ),
         _words(
@@ -77,9 +77,9 @@ ROLES: Final = (
         "reads queues, jobs, metrics and events, and changes nothing",
         _words(
             """
-            evalsha exists get hexists hget hgetall hlen hmget hscan lindex llen lpos lrange ping pttl scan scard
-            script|exists script|load sismember smembers srandmember sscan time type xlen xrange xread xrevrange
-            zcard zcount zrange zrangebyscore zrank zrevrange zscan zscore
+            evalsha exists get hexists hget hgetall hlen hmget hscan hstrlen lindex llen lpos lrange ping pttl scan
+            scard script|exists script|load sismember smembers srandmember sscan time type xlen xrange xread
+            xrevrange zcard zcount zrange zrangebyscore zrank zrevrange zscan zscore
             """
         ),
         _words(
@@ -95,10 +95,10 @@ ROLES: Final = (
         _words(
             """
             bzpopmin copy del evalsha exists expire get hdel hexists hget hgetall hincrby hkeys hlen hmget hscan hset
-            incr incrby lindex llen lmove lpop lpos lpush lrange lrem lset ltrim mget persist pexpire ping psetex
-            pttl rename rpop rpush sadd scard script|exists script|load set sismember smembers smismember srandmember
-            srem sscan time type unlink xadd xdel xinfo|stream xrange xread xrevrange xtrim zadd zcard zcount zrange
-            zrangebyscore zrank zrem zremrangebyrank zremrangebyscore zrevrange zrevrangebyscore zscore
+            hstrlen incr incrby lindex llen lmove lpop lpos lpush lrange lrem lset ltrim mget persist pexpire ping
+            psetex pttl rename rpop rpush sadd scard script|exists script|load set sismember smembers smismember
+            srandmember srem sscan time type unlink xadd xdel xinfo|stream xrange xread xrevrange xtrim zadd zcard
+            zcount zrange zrangebyscore zrank zrem zremrangebyrank zremrangebyscore zrevrange zrevrangebyscore zscore
             """
         ),
         _words(
@@ -114,11 +114,11 @@ ROLES: Final = (
         _words(
             """
             bzpopmin copy del evalsha exists expire get hdel hexists hget hgetall hincrby hkeys hlen hmget hscan hset
-            incr incrby lindex linsert llen lmove lpop lpos lpush lrange lrem lset ltrim mget persist pexpire ping
-            psetex pttl rename rpop rpush sadd scan scard script|exists script|load set sismember smembers smismember
-            srandmember srem sscan time type unlink xadd xdel xinfo|stream xlen xrange xread xrevrange xtrim zadd
-            zcard zcount zmscore zrange zrangebyscore zrank zrem zremrangebyrank zremrangebyscore zrevrange
-            zrevrangebyscore zscan zscore
+            hstrlen incr incrby lindex linsert llen lmove lpop lpos lpush lrange lrem lset ltrim mget persist pexpire
+            ping psetex pttl rename rpop rpush sadd scan scard script|exists script|load set sismember smembers
+            smismember srandmember srem sscan time type unlink xadd xdel xinfo|stream xlen xrange xread xrevrange
+            xtrim zadd zcard zcount zmscore zrange zrangebyscore zrank zrem zremrangebyrank zremrangebyscore
+            zrevrange zrevrangebyscore zscan zscore
             """
         ),
         _words(

@@ -57,7 +57,7 @@ mod _core {
     #[pymodule_export]
     use super::pending::Pending;
     #[pymodule_export]
-    use super::queue::{CoreQueue, PyNewJobRecord, PyNewJobs, PyRowPlan};
+    use super::queue::{fits, CoreQueue, PyNewJobRecord, PyNewJobs, PyRowPlan};
     #[pymodule_export]
     use super::reader::{CoreReader, CoreReading};
     #[pymodule_export]

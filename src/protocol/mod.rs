@@ -6,6 +6,7 @@ mod channel;
 pub mod cron;
 mod cron_field;
 pub mod due;
+pub mod filter;
 pub mod job;
 pub mod key_table;
 pub mod keys;

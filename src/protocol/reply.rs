@@ -79,6 +79,15 @@ pub fn integer(value: Value) -> Result<i64> {
     }
 }
 
+/// A reply of TIME in µs.
+///
+/// # Errors
+/// See [`array`].
+pub fn micros(value: Value) -> Result<i64> {
+    let parts = exactly(2, value)?.into_iter().map(integer).collect::<Result<Vec<i64>>>()?;
+    Ok(parts[0] * 1_000_000 + parts[1])
+}
+
 /// A string, or nothing.
 ///
 /// # Errors

@@ -14,6 +14,7 @@ mod registration;
 pub mod rights;
 pub mod routes;
 pub mod schedulers;
+pub mod search;
 mod settings;
 mod sweep;
 

@@ -20,8 +20,11 @@ pub async fn count_states(link: &Link, keys: &Keys, states: &[&str]) -> Result<V
 }
 
 pub(super) fn size(keys: &Keys, state: &str) -> Cmd {
-    let is_list = matches!(state, "wait" | "paused" | "active");
-    command(if is_list { "LLEN" } else { "ZCARD" }, &[&keys.of(state)])
+    command(if is_list(state) { "LLEN" } else { "ZCARD" }, &[&keys.of(state)])
+}
+
+pub(super) fn is_list(state: &str) -> bool {
+    matches!(state, "wait" | "paused" | "active")
 }
 
 /// How many jobs wait with each of these priorities; those with 0 have none.

@@ -23,8 +23,7 @@ pub async fn server_time(link: &Link) -> Result<i64> {
 
 /// A reply of TIME in ms.
 pub(super) fn time_of(reply: Value) -> Result<i64> {
-    let parts = reply::exactly(2, reply)?.into_iter().map(reply::integer).collect::<Result<Vec<i64>>>()?;
-    Ok(parts[0] * 1_000 + parts[1] / 1_000)
+    Ok(reply::micros(reply)? / 1_000)
 }
 
 /// Whether the server answers.

@@ -1,7 +1,7 @@
 //! A script call: built once, sent as often as needed.
 
 use std::borrow::Cow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use redis::{Arg, Cmd, ToRedisArgs, Value};
 
@@ -9,7 +9,7 @@ use super::Script;
 use crate::connection::{Link, MaybeSent, Proven, Retry};
 use crate::error::{Error, Result};
 use crate::error_codes::{self, Class};
-use crate::protocol::Keys;
+use crate::protocol::{reply, Keys};
 
 /// The end of a key of a queue that never exists.
 const NEVER_THERE: &[u8] = b"ext:guard";
@@ -229,6 +229,29 @@ async fn load_and_run(link: &Link, call: &Call, retry: Retry) -> Result<Value> {
         check_load(replies.pop(), call.script)?;
     }
     reply.and_then(|reply| call.proven(reply))
+}
+
+/// As [`eval`]; says for how long the server was busy with it, too, by its own clock. The call that loads the script
+/// counts with its way.
+///
+/// # Errors
+/// What [`Link::pipeline`], [`eval`] and `read` return.
+pub(super) async fn eval_timed<T>(
+    link: &Link,
+    call: &Call,
+    retry: Retry,
+    read: impl Fn(Value) -> Result<T>,
+) -> Result<(T, Duration)> {
+    let time = redis::cmd("TIME");
+    let replies = link.pipeline(&[&time, &*call.for_link(link), &time], retry).await?;
+    let [began, found, ended] = <[_; 3]>::try_from(replies).map_err(|_| Error::Closed)?;
+    if found.as_ref().is_err_and(is_noscript) {
+        let began = Instant::now();
+        return Ok((eval(link, call, retry, read).await?, began.elapsed()));
+    }
+    let busy = reply::micros(ended?)?.saturating_sub(reply::micros(began?)?);
+    let found = link.believe(retry, found.and_then(read))?;
+    Ok((found, Duration::from_micros(u64::try_from(busy).unwrap_or(0))))
 }
 
 /// Runs calls of one script in one pipeline; a reply or an error per call, in their order. Loads the script first if

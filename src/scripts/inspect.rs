@@ -1,6 +1,8 @@
 //! Getters: `lua/inspect`.
 
-use super::call::is_noscript;
+use std::time::Duration;
+
+use super::call::{eval_timed, is_noscript};
 use super::{eval, eval_all, flag, lua, Call};
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
@@ -49,6 +51,55 @@ pub async fn get_ranges(
     let mut call = Call::new(&lua::inspect::GET_RANGES, keys);
     call.arg(start).arg(end).arg(flag(asc)).arg(types);
     eval(link, &call, Retry::Look, reply::texts).await
+}
+
+/// What [`get_matches`] looks for.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// Longer data is not read.
+    pub longest: usize,
+    /// So many bytes are looked at in the call; the other jobs are left.
+    pub most: usize,
+    pub fields: &'a [String],
+    /// For each field a text that it must have, or "".
+    pub texts: &'a [&'a str],
+    pub ids: &'a [String],
+}
+
+/// Jobs whose fields have the texts, and what it took to find them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Matches {
+    /// How many of the jobs were looked at.
+    pub looked_at: usize,
+    /// How many of these have data that is too long.
+    pub too_long: usize,
+    /// The ids, each with its values of the fields.
+    pub jobs: Vec<(String, Vec<Option<Vec<u8>>>)>,
+}
+
+/// Reads fields of those jobs whose fields have certain texts. Says for how long Redis was busy with it, too.
+///
+/// # Errors
+/// What [`eval_timed`] returns.
+pub async fn get_matches(link: &Link, keys: &Keys, asked: &Asked<'_>) -> Result<(Matches, Duration)> {
+    let bytes = asked.ids.iter().map(|id| id.len() + 10).sum();
+    let mut call = Call::with_capacity(&lua::inspect::GET_MATCHES, keys, asked.ids.len() + 8, bytes);
+    call.arg(asked.longest).arg(asked.most).arg(asked.fields.len());
+    for (field, text) in asked.fields.iter().zip(asked.texts) {
+        call.arg(field).arg(text);
+    }
+    call.arg(asked.ids);
+    let read = |reply| {
+        let mut parts = reply::array(reply)?.into_iter();
+        let mut number = || reply::integer(parts.next().ok_or(Error::Closed)?);
+        let (looked_at, too_long) = (number()? as usize, number()? as usize);
+        let mut jobs = Vec::new();
+        while let (Some(id), Some(values)) = (parts.next(), parts.next()) {
+            jobs.push((reply::text(id)?, reply::per_member(asked.fields.len(), values)?));
+        }
+        Ok(Matches { looked_at, too_long, jobs })
+    };
+    eval_timed(link, &call, Retry::Look, read).await
 }
 
 /// Names the state of a job: `completed`, `failed`, `delayed`, `active`, `waiting`... or `unknown`.

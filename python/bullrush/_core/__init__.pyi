@@ -4,6 +4,8 @@ At run time all names are in the one module `bullrush._core`. The parts are ther
 they follow the folders of `src/bindings`, and cannot be imported.
 """
 
+from collections.abc import Mapping, Sequence
+
 from .arrow import AutoIds as AutoIds
 from .arrow import CoreReader as CoreReader
 from .arrow import CoreReading as CoreReading
@@ -24,6 +26,7 @@ from .notifications import CoreNotifications as CoreNotifications
 from .pending import Completions as Completions
 from .pending import Pending as Pending
 from .queue import CoreQueue as CoreQueue
+from .reads import Condition as Condition
 from .recorder import CoreRecorder as CoreRecorder
 from .recorder import SeenEvents as SeenEvents
 from .route import CoreProfile as CoreProfile
@@ -51,6 +54,9 @@ QUEUE_KEYS: tuple[QueueKey, ...]
 
 def take_notes() -> list[str]:
     """Return what the core has noted about its connections since the last call, for the log."""
+
+def fits(conditions: Sequence[Condition], values: Mapping[str, bytes]) -> bool:
+    """Return whether a job fits, by values of its fields; its id is not looked at."""
 
 def now_ms() -> int:
     """Return the wall clock in ms, the unit of all times in BullMQ's fields."""

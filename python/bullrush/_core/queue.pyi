@@ -8,7 +8,19 @@ from .events import CoreEvents
 from .jobs import JobRecord, NewJobRecord, NewJobs
 from .notifications import CoreNotifications
 from .pending import Pending
-from .reads import Child, ChildKind, Connection, DueWork, Field, Metrics, Overview, Place, Scheduler
+from .reads import (
+    Child,
+    ChildKind,
+    Condition,
+    Connection,
+    DueWork,
+    Field,
+    FoundJobs,
+    Metrics,
+    Overview,
+    Place,
+    Scheduler,
+)
 from .route import CoreTarget
 from .worker import Failure
 
@@ -202,6 +214,23 @@ class CoreQueue:
         """
     def get_job(self, id: str) -> Pending[JobRecord | None]: ...
     def get_jobs(self, types: Sequence[str], start: int, end: int, asc: bool) -> Pending[list[JobRecord | None]]: ...
+    def search(
+        self,
+        states: Sequence[str],
+        conditions: Sequence[Condition],
+        after: tuple[int, list[str], int] | None,
+        *,
+        jobs: int,
+        found: int,
+        ms: int,
+        share: float,
+    ) -> Pending[FoundJobs]:
+        """Go on with a search of a state, which is one key or several, until one of the limits is reached.
+
+        ``share``: the part of the time in which Redis may be busy with it.
+        """
+    def matching(self, ids: Sequence[str], conditions: Sequence[Condition]) -> Pending[list[str]]:
+        """Return those of some jobs that fit."""
     def get_ranges(self, types: Sequence[str], start: int, end: int, asc: bool) -> Pending[list[str]]: ...
     def get_counts(self, types: Sequence[str]) -> Pending[list[int]]: ...
     def get_state(self, id: str) -> Pending[str]: ...

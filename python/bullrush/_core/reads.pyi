@@ -12,6 +12,18 @@ Scheduler: TypeAlias = tuple[str, float, list[tuple[str, str]]]
 #: A queue, and the fields of CLIENT LIST of a connection to it.
 Connection: TypeAlias = tuple[str, list[tuple[str, str]]]
 
+#: A field of a job or the way to a value in its data, and what it must be: texts between stars, or a side and a bound.
+Condition: TypeAlias = tuple[str | list[str], list[str] | tuple[Literal[">", "<"], float]]
+
+class FoundJobs(TypedDict):
+    """See `bullrush.inspection.search.Searched`."""
+
+    ids: list[str]
+    looked_at: int
+    total: int
+    too_long: int
+    after: tuple[int, list[str], int] | None
+
 class DueWork(TypedDict):
     """The fields of `bullrush.inspection.due.DueWork`."""
 

@@ -54,6 +54,7 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "hint/wake_another": (),
     "inspect/find_missing_rights": ("hset", "zadd"),
     "inspect/get_counts": ("wait", "active", "failed"),
+    "inspect/get_matches": ("1000000", "200000", "1", "name", "mail", "1"),
     "inspect/get_ranges": ("0", "9", "0", "failed"),
     "inspect/get_state": _JOB,
     "inspect/is_drained": (_NOW, "0"),

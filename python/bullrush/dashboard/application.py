@@ -21,6 +21,7 @@ from bullrush.dashboard.notices import Notices, way_back
 from bullrush.dashboard.origin import demand_same_origin
 from bullrush.dashboard.refusal import RefusalError, refusal_of
 from bullrush.dashboard.rendering import (
+    is_polled,
     json,
     live_part,
     page,
@@ -151,7 +152,7 @@ class Dashboard:
                 await viewer.demand(route.right, asked.queue_name)
             if isinstance(route, Change):
                 return self._changed(asked, await route.handler(asked))
-            if route.is_live and _is_polled(request):
+            if route.is_live and is_polled(request):
                 return await self._polled(asked, route)
             notice = self._notices.of(request, viewer.name)
             return page(request, await route.handler(asked), notice=notice, live=route.is_live, **around)
@@ -159,7 +160,7 @@ class Dashboard:
             refused = error
         except BullrushError as error:
             refused = refusal_of(error)
-        if _is_polled(request):
+        if is_polled(request):
             return part(live_part(request, refusal_page(refused)), None, refused.status)
         return page(request, refusal_page(refused), **around)
 
@@ -191,11 +192,6 @@ class Dashboard:
         if wants_json(asked.request):
             return json(done.content())
         return redirect(way_back(asked.request, done, self._notices.keep(asked.viewer.name, done)))
-
-
-def _is_polled(request: Request) -> bool:
-    """Tell whether a page asks for its live part: htmx says so."""
-    return request.headers.get("hx-request") == "true" and request.method.lower() == "get"
 
 
 def _route(request: Request, parts: list[str]) -> tuple[Look | Change, dict[str, str]]:

@@ -135,6 +135,11 @@ def wants_json(request: Request) -> bool:
     return "application/json" in accepted and "text/html" not in accepted
 
 
+def is_polled(request: Request) -> bool:
+    """Tell whether a page asks for its live part: htmx says so."""
+    return request.headers.get("hx-request") == "true" and request.method.lower() == "get"
+
+
 def query_of(request: Request, **more: str) -> str:
     """Return the query string of a page, without the notice that it shows once."""
     return str(request.url.remove_query_params([FIELD]).include_query_params(**more).query)

@@ -11,6 +11,7 @@ from typing import Final, Generic, TypeVar
 
 from bullrush.aio import Queue
 from bullrush.dashboard.history import Memory, Rates
+from bullrush.dashboard.searches import Searches
 from bullrush.doctor import Costs, Doctor, Report
 from bullrush.errors import BullrushError, RedisServerError
 from bullrush.extending import QueueScan, run_async
@@ -102,6 +103,7 @@ class Source:
     names: Seldom[Names] = field(init=False)
     report: Seldom[Report] = field(init=False)
     rates: Seldom[dict[str, Rates]] = field(init=False)
+    searches: Searches = field(default_factory=Searches, init=False)
     _handles: dict[str, Queue] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:

@@ -4,16 +4,22 @@ from bullrush.inspection.due import SECOND_LOOK, DueWork, due_work
 from bullrush.inspection.failures import NEWEST, FailureGroup, failure_of
 from bullrush.inspection.fingerprint import fingerprint
 from bullrush.inspection.overview import Overview, overviews
+from bullrush.inspection.search import AT_ONCE, Searched, SearchPosition
 from bullrush.inspection.trace import readable_trace
+from bullrush.inspection.where import Where
 from bullrush.inspection.why import Why, span
 from bullrush.inspection.workers import count_workers
 
 __all__ = [
+    "AT_ONCE",
     "NEWEST",
     "SECOND_LOOK",
     "DueWork",
     "FailureGroup",
     "Overview",
+    "SearchPosition",
+    "Searched",
+    "Where",
     "Why",
     "count_workers",
     "due_work",

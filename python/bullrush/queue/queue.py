@@ -13,6 +13,7 @@ from bullrush.base.options import AddingOptions, HandleOptions
 from bullrush.base.outages import ReportsOutages
 from bullrush.inspection.calls import WhyCalls
 from bullrush.inspection.failures import FailureCalls
+from bullrush.inspection.search import SearchCalls
 from bullrush.job.job import Job, JobT
 from bullrush.job.option_compiler import OptionCompiler, check_job_options
 from bullrush.job.options import JobOptions
@@ -115,6 +116,7 @@ class QueueCalls(
     QueueHealthCalls,
     WhyCalls,
     FailureCalls,
+    SearchCalls,
     QueueRouting,
     QueueAliases,
     SchedulerCalls[JobT],

@@ -12,11 +12,13 @@ mod new_jobs;
 mod reads;
 mod row_plan;
 mod schedulers;
+mod search;
 mod sent;
 mod writes;
 
 pub use new_jobs::{PyNewJobRecord, PyNewJobs};
 pub use row_plan::PyRowPlan;
+pub use search::fits;
 
 use std::future::Future;
 use std::sync::Arc;

@@ -39,6 +39,9 @@ def test_list_has_every_job_with_its_state(run: Callable, worked: Queue) -> None
         (["--data", "ADA"], ["3", "1"]),
         (["--error", "no such*"], ["2"]),
         (["--error", "*timed out*"], []),
+        (["--where", 'error:"no such"'], ["2"]),
+        (["--where", "error:such attempt<2", "--state", "failed"], ["2"]),
+        (["--where", "failed>1h"], []),
         (["--id", "[34]"], ["3", "4"]),
         (["--name", "nothing"], []),
         (["--limit", "1"], ["3"]),
@@ -48,6 +51,17 @@ def test_jobs_are_found_by_state_name_data_and_id(
     run: Callable, worked: Queue, words: list[str], ids: list[str]
 ) -> None:
     assert [job["id"] for job in run("jobs", "list", worked.name, "--json", *words).json] == ids
+
+
+def test_a_filter_selects_the_jobs_that_are_retried(run: Callable, worked: Queue) -> None:
+    assert "0 jobs retried." in run("jobs", "retry", worked.name, "--where", "error:refused", "--yes").out
+    assert "1 job retried." in run("jobs", "retry", worked.name, "--where", "failed<1h", "--yes").out
+    assert worked.get_job_state("2") == "waiting"
+
+
+def test_a_filter_that_cannot_be_read_is_a_wrong_use(run: Callable, worked: Queue) -> None:
+    ended = run("jobs", "list", worked.name, "--where", "nam:x")
+    assert ended.code == 2 and "Did you mean 'name'?" in ended.err
 
 
 def test_only_the_jobs_with_this_error_are_retried(run: Callable, worked: Queue) -> None:

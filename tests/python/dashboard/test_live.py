@@ -66,8 +66,8 @@ def test_what_has_not_changed_is_not_sent_again(page: Page, queue: Queue, now: l
 def test_a_page_that_chose_its_tab_stays_there(page: Page, worked: Queue) -> None:
     (again,) = re.findall(r'hx-get="\?([^"]*)"', page.html(f"/q/{worked.name}"))
     assert again == "state=waiting"
-    (named,) = re.findall(r'hx-get="\?([^"]*)"', page.html(f"/q/{worked.name}?name=a%26b&done=x&state=failed"))
-    assert named == "name=a%26b&amp;state=failed"
+    (named,) = re.findall(r'hx-get="\?([^"]*)"', page.html(f"/q/{worked.name}?where=name:a%26b&done=x&state=failed"))
+    assert named == "where=name%3Aa%26b&amp;state=failed"
 
 
 def commands(redis: Redis) -> int:
@@ -169,7 +169,7 @@ def test_old_parts_are_not_kept(
 ) -> None:
     monkeypatch.setattr("bullrush.dashboard.shared._MOST", 5)
     queue.add("x")
-    paths = [f"/q/{queue.name}?name={number}" for number in range(7)]
+    paths = [f"/q/{queue.name}?from={number}" for number in range(7)]
     costs = []
     for path in (*paths, paths[6], paths[0]):
         before = commands(redis)

@@ -126,16 +126,6 @@ def test_a_tab_shows_a_page_of_jobs(page: Page, queue: Queue) -> None:
     assert [len(first["jobs"]), first["next"], len(last["jobs"]), last["next"]] == [50, 50, 20, None]
 
 
-def test_jobs_are_found_by_their_name(page: Page, queue: Queue) -> None:
-    queue.add_bulk([{"name": "mail-welcome" if number % 10 == 0 else "video"} for number in range(1_500)])
-    found = page.json(f"/q/{queue.name}?name=mail-*")
-    assert len(found["jobs"]) == 50 and {job["name"] for job in found["jobs"]} == {"mail-welcome"}
-    rest = page.json(f"/q/{queue.name}?name=mail-*&from={found['next']}")
-    ids = [int(job["id"]) for job in found["jobs"] + rest["jobs"]]
-    assert ids == list(range(1, 1_001, 10))
-    assert page.json(f"/q/{queue.name}?name=nothing")["looked_at"] == 1_500
-
-
 def test_jobs_are_found_by_their_failure(page: Page, worked: Queue) -> None:
     (group,) = page.json(f"/q/{worked.name}/failures")["groups"]
     found = page.json(f"/q/{worked.name}?state=failed&failure={group['id']}")

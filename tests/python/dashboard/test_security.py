@@ -46,7 +46,7 @@ def test_a_look_changes_no_key(page: Page, worked: Queue, redis_url: str) -> Non
             "/",
             "/about",
             *(f"/q/{worked.name}{place}" for place in PLACES),
-            f"/q/{worked.name}?name=b*&state=failed",
+            f"/q/{worked.name}?where=name:b*+data.user:*+error:x&state=failed",
         ):
             page.html(path)
             page.json(path)

@@ -32,7 +32,7 @@ _STATES: Final[dict[str, Sequence[str]]] = {
     "cancel": ("active",),
 }
 _DONE: Final = {"retry": "retried", "promote": "promoted", "remove": "removed", "cancel": "cancelled"}
-_PATTERNS: Final = "--id, --name, --error, --failure, --data"
+_PATTERNS: Final = "--id, --name, --error, --failure, --data, --where"
 #: After so many, further errors are only counted.
 _SHOWN_ERRORS: Final = 10
 

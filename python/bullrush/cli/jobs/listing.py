@@ -19,6 +19,7 @@ EXAMPLES = """\
   bullrush jobs list mail --id 'order-*' --name welcome
   bullrush jobs list mail --error '*timed out*'
   bullrush jobs list mail --data ada@example.org
+  bullrush jobs list mail --state failed --where 'data.user.id:17 failed<1h attempt>2'
   bullrush jobs list mail --json | jq -r '.[].failed_reason'"""
 
 _DEFAULT_LIMIT: Final = 50

@@ -1,4 +1,4 @@
-"""Which jobs of a queue are meant: by state, id, name and data."""
+"""Which jobs of a queue are meant: by state, id, name, data and error."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
-from bullrush.cli.terminal.output import compact
-from bullrush.errors import MalformedJobError
-from bullrush.inspection import failure_of
+from bullrush.cli.terminal.output import compact, say
+from bullrush.errors import InvalidOptionError, MalformedJobError
+from bullrush.inspection import SearchPosition, Where, failure_of
 from bullrush.job import Job
 from bullrush.queue import Queue
 
@@ -39,12 +39,26 @@ def add_filters(parser: argparse.ArgumentParser, states: Sequence[str] = STATES)
     group.add_argument(
         "--failure", metavar="ID", help="only jobs of this group of failures, as 'bullrush failures' shows it"
     )
+    group.add_argument(
+        "--where",
+        type=_where,
+        metavar="FILTER",
+        help="only jobs like name:welcome* data.user.id:17 failed>1h; it looks at millions without much of Redis",
+    )
     group.add_argument("--data", metavar="TEXT", help="only jobs with this text in their data (as JSON, in any case)")
 
 
 def is_filtered(options: argparse.Namespace) -> bool:
     """Return whether jobs are selected by more than their state."""
-    return any(value is not None for value in (options.id, options.name, options.error, options.failure, options.data))
+    given = (options.id, options.name, options.error, options.failure, options.data, options.where)
+    return any(value is not None for value in given)
+
+
+def _where(text: str) -> Where:
+    try:
+        return Where.read(text)
+    except InvalidOptionError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def find(queue: Queue, options: argparse.Namespace, states: Sequence[str] = STATES) -> Iterator[Found]:
@@ -54,13 +68,31 @@ def find(queue: Queue, options: argparse.Namespace, states: Sequence[str] = STAT
     """
     seen: set[str] = set()
     for state in states:
-        # `waiting` includes `paused` here.
-        (total, *_) = queue.get_job_counts(state).values() if state != "waiting" else (_waiting(queue),)
-        for start in range(0, total, _PAGE):
-            for job in queue.get_jobs(state, start, start + _PAGE - 1, asc=state not in {"completed", "failed"}):
-                if job.id not in seen and matches(job, options):
-                    seen.add(job.id)
-                    yield Found(job, state)
+        for job in _jobs(queue, state) if options.where is None else _searched(queue, state, options.where):
+            if job.id not in seen and matches(job, options):
+                seen.add(job.id)
+                yield Found(job, state)
+
+
+def _jobs(queue: Queue, state: str) -> Iterator[Job]:
+    # `waiting` includes `paused` here.
+    (total, *_) = queue.get_job_counts(state).values() if state != "waiting" else (_waiting(queue),)
+    for start in range(0, total, _PAGE):
+        yield from queue.get_jobs(state, start, start + _PAGE - 1, asc=state not in {"completed", "failed"})
+
+
+def _searched(queue: Queue, state: str, where: Where) -> Iterator[Job]:
+    after: SearchPosition | None = None
+    while True:
+        found = queue.search(where, state, after=after)
+        for job_id in found.job_ids:
+            if (job := queue.get_job(job_id)) is not None:
+                yield job
+        if found.too_large:
+            say(f"{found.too_large:,} jobs have more than 1 MB of data, and were left out.")
+        after = found.after
+        if after is None:
+            return
 
 
 def _waiting(queue: Queue) -> int:

@@ -1,0 +1,108 @@
+"""Searching the jobs of a state, part after part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from bullrush.base.handle import Handle
+from bullrush.base.operation import operation, reply
+from bullrush.errors import InvalidOptionError
+from bullrush.inspection.where import Where
+from bullrush.values.naming import nearest
+from bullrush.values.states import STATES
+
+#: The newest jobs, which are looked at without rests.
+AT_ONCE: Final = 10_000
+#: Then Redis is busy with a search for this part of the time. What it takes to read and to write comes on top of what
+#: can be measured: together it is at most a tenth.
+_SHARE: Final = 0.08
+#: So long one call goes on with a search, and so long the first one lasts at most, in ms.
+_PART: Final = 400
+_FIRST: Final = 2_000
+#: A call ends when it has found so many jobs.
+_FOUND: Final = 1_000
+#: A paused queue may keep the jobs that wait in another list.
+_LISTS: Final = {**{name: [key] for name, key in STATES.items()}, "waiting": ["wait", "paused"]}
+
+
+class SearchPosition(NamedTuple):
+    """Where a search goes on.
+
+    Attributes:
+        at: about so many jobs are before it.
+        last: the ids that were looked at last.
+        looked_at: how many jobs were looked at.
+    """
+
+    at: int
+    last: list[str]
+    looked_at: int
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What one part of a search has found.
+
+    Attributes:
+        job_ids: the ids of jobs that fit, the newest ones first.
+        looked_at: how many jobs the search has looked at, with all parts before.
+        total: how many there are with those that it still has to look at.
+        too_large: how many jobs of this part were not looked at, since their data has more than 1 MB.
+        after: where the search goes on; None if it has ended.
+    """
+
+    job_ids: list[str]
+    looked_at: int
+    total: int
+    too_large: int
+    after: SearchPosition | None = field(repr=False)
+
+
+class SearchCalls(Handle):
+    """The call that searches jobs."""
+
+    @operation
+    async def search(self, where: str | Where, state: str, *, after: SearchPosition | None = None) -> Searched:
+        """Look for jobs of a state, the newest ones first.
+
+        The first call looks at the 10,000 newest jobs at once. Each further one goes on for at most half a second, in
+        which Redis is busy with it for at most a tenth of the time. Jobs that were in the state when the search began
+        and did not move are all looked at, whatever else comes and goes.
+
+        Args:
+            where: the filter, such as ``name:welcome* data.user.id:17 failed>1h attempt>2``.
+            state: waiting, active, delayed, prioritized, waiting-children, completed or failed.
+            after: where the part before has ended.
+
+        Raises:
+            InvalidOptionError: the filter cannot be read, or there is no such state.
+
+        Redis:
+            A script looks at 100 jobs, and fewer where they are large, so that no call takes 1 ms.
+        """
+        asked = where if isinstance(where, Where) else Where.read(where)
+        if state not in _LISTS:
+            raise InvalidOptionError(f"There is no job state {state!r}.{nearest(state, _LISTS)}")
+        if not asked.may_be_in(state):
+            return Searched([], 0, 0, 0, None)
+        first = after is None
+        found = await reply(
+            self.core.search(
+                _LISTS[state],
+                asked.conditions,
+                after,
+                jobs=AT_ONCE,
+                found=_FOUND,
+                ms=_FIRST if first else _PART,
+                share=1.0 if first else _SHARE,
+            )
+        )
+        position = found["after"]
+        return Searched(
+            found["ids"],
+            found["looked_at"],
+            found["total"],
+            found["too_long"],
+            None if position is None else SearchPosition(*position),
+        )
