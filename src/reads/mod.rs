@@ -7,6 +7,7 @@ pub mod counts;
 pub mod due_work;
 pub mod finished;
 pub mod job_end;
+pub mod locks;
 pub mod metrics;
 pub mod orphans;
 pub mod overview;

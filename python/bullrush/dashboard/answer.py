@@ -9,6 +9,7 @@ from typing import Any
 from starlette.requests import Request
 
 from bullrush.aio import Queue
+from bullrush.dashboard.bulk import Bulks
 from bullrush.dashboard.refusal import RefusalError
 from bullrush.dashboard.rights import Viewer
 from bullrush.dashboard.source import Source
@@ -44,6 +45,8 @@ class Done:
         command: the ``bullrush`` command that does the same.
         stayed: what was left as it was, and why.
         is_gone: the job of the page is there no more.
+        page: the parts of the address of a page of the queue that says more. The browser is led to it instead.
+        further: what else a program gets.
     """
 
     queue: str
@@ -51,10 +54,13 @@ class Done:
     command: str
     stayed: Sequence[str] = ()
     is_gone: bool = False
+    page: Sequence[str] = ()
+    further: Mapping[str, Any] = field(default_factory=dict)
 
     def content(self) -> dict[str, Any]:
         """Return what a program gets."""
-        return {"queue": self.queue, "done": self.text, "command": self.command, "stayed": list(self.stayed)}
+        told = {"queue": self.queue, "done": self.text, "command": self.command, "stayed": list(self.stayed)}
+        return {**told, **self.further}
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,7 @@ class Asked:
         masks: what is hidden.
         parts: what the address names: ``queue`` and ``id``.
         form: the fields of a form.
+        bulks: the changes of many jobs that were asked for.
     """
 
     request: Request
@@ -76,6 +83,7 @@ class Asked:
     masks: Masks
     parts: dict[str, str]
     form: dict[str, str]
+    bulks: Bulks
 
     @property
     def queue_name(self) -> str:

@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from bullrush.dashboard.addresses import parts_of
 from bullrush.dashboard.answer import Asked, Done
+from bullrush.dashboard.bulk import Bulks
 from bullrush.dashboard.history import Memory
 from bullrush.dashboard.notices import Notices, way_back
 from bullrush.dashboard.origin import demand_same_origin
@@ -116,6 +117,7 @@ class Dashboard:
         self._place = address(source.url)
         self._notices = Notices()
         self._shared = Shared()
+        self._bulks = Bulks()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -146,7 +148,8 @@ class Dashboard:
                 "read_only": self._settings.read_only,
             }
             route, named = _route(request, parts)
-            asked = Asked(request, viewer, self._source, self._settings.masks, named, await self._form(request, route))
+            form = await self._form(request, route)
+            asked = Asked(request, viewer, self._source, self._settings.masks, named, form, self._bulks)
             if route.right != "each":
                 await viewer.demand(route.right, asked.queue_name)
             if isinstance(route, Change):
@@ -179,7 +182,8 @@ class Dashboard:
     async def _polled(self, asked: Asked, route: Look) -> Response:
         """Return the live part of a page, or that it is still the same."""
         request = asked.request
-        name = (request.scope.get("root_path", ""), route.path, *asked.parts.items(), query_of(request))
+        whose = asked.viewer.name if route.is_own else None
+        name = (request.scope.get("root_path", ""), route.path, whose, *asked.parts.items(), query_of(request))
         found = await self._shared.text(name, asked.viewer, partial(route.handler, asked), partial(live_part, request))
         if request.headers.get("if-none-match") == found.tag:
             return unchanged(found.tag)

@@ -44,12 +44,16 @@ class Notices:
 def way_back(request: Request, done: Done, notice: str) -> str:
     """Return the address of the page that the form came from, with a notice; that of the queue if it is known no more.
 
+    A page that says itself what was done needs no notice.
+
     Args:
         request: the request. Browsers name the page; only its path below ours is taken, so that it leads nowhere else.
         done: what was done.
         notice: the name of the notice.
     """
     addresses = Addresses(request.scope.get("root_path", ""))
+    if done.page:
+        return addresses.of("q", done.queue, *done.page)
     page = urlsplit(request.headers.get("referer", ""))
     if done.is_gone or not page.path.startswith(addresses.of("q", "")):
         return addresses.of("q", done.queue, **{FIELD: notice})

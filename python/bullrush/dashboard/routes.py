@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Final, Literal
 
-from bullrush.dashboard import actions
+from bullrush.dashboard import actions, bulk_actions
 from bullrush.dashboard.answer import Answer, Asked, Done
+from bullrush.dashboard.bulk import RIGHTS
 from bullrush.dashboard.pages.about import about
+from bullrush.dashboard.pages.bulk import bulk
 from bullrush.dashboard.pages.failures import failures
 from bullrush.dashboard.pages.flow import flow
 from bullrush.dashboard.pages.history import history
@@ -19,6 +22,7 @@ from bullrush.dashboard.pages.routes import routes
 from bullrush.dashboard.pages.schedulers import schedulers
 from bullrush.dashboard.pages.workers import workers
 from bullrush.dashboard.rights import Action
+from bullrush.extending import VERBS, Verb
 
 
 @dataclass(frozen=True)
@@ -57,10 +61,12 @@ class Look(Route):
     Attributes:
         handler: what answers.
         is_live: it has a part that is kept up to date while somebody looks: the block ``live`` of its template.
+        is_own: it is for one viewer alone.
     """
 
     handler: Callable[[Asked], Awaitable[Answer]]
     is_live: bool = False
+    is_own: bool = False
     method: ClassVar[str] = "get"
 
 
@@ -74,6 +80,15 @@ class Change(Route):
 
     handler: Callable[[Asked], Awaitable[Done]]
     method: ClassVar[str] = "post"
+
+
+def _bulk(verb: Verb) -> tuple[Change, Change]:
+    """Return what shows which jobs a change of many would be for, and what makes this change."""
+    path, right = f"/q/{{queue}}/bulk/{verb}", RIGHTS[verb]
+    return (
+        Change(path, right, partial(bulk_actions.preview, verb)),
+        Change(f"{path}/confirm", right, partial(bulk_actions.make, verb)),
+    )
 
 
 ROUTES: Final[tuple[Look | Change, ...]] = (
@@ -92,5 +107,7 @@ ROUTES: Final[tuple[Look | Change, ...]] = (
     Change("/q/{queue}/remove", "remove", actions.remove),
     Change("/q/{queue}/pause", "pause", actions.pause),
     Change("/q/{queue}/resume", "pause", actions.resume),
-    Change("/q/{queue}/failures/retry", "run", actions.retry_group),
+    Change("/q/{queue}/failures/retry", "run", bulk_actions.retry_group),
+    Look("/q/{queue}/bulk/{id}", "view", bulk, is_live=True, is_own=True),
+    *(change for verb in VERBS for change in _bulk(verb)),
 )

@@ -67,9 +67,10 @@ def test_every_route_has_its_status_for_every_role(opened: Callable[..., Page], 
         authenticate=lambda request: None if role == "nobody" else role,
         authorize=lambda name, action, queue: action in ROLES[name],
     )
+    form = {"id": "1", "failure": "none", "until": "1", "state": "failed", "preview": "1"}
     for route in ROUTES:
         path = route.path.replace("{queue}", worked.name).replace("{id}", "1")
-        got = page.send(route.method.upper(), path, headers=OWN, data={"id": "1", "failure": "none", "until": "1"})
+        got = page.send(route.method.upper(), path, headers=OWN, data=form)
         if role == "nobody":
             assert got.status_code == 401 and worked.name not in got.text, path
         elif route.right == "each" or route.right in ROLES[role]:

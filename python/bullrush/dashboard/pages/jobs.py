@@ -8,12 +8,13 @@ from typing import Any, Final, NamedTuple
 
 from bullrush.aio import Job, Queue
 from bullrush.dashboard.answer import Answer, Asked, demand_known
+from bullrush.dashboard.bulk import RIGHTS, STATES
 from bullrush.dashboard.commands import command
 from bullrush.dashboard.pages.failures import ELSEWHERE
 from bullrush.dashboard.pages.limits import limits
 from bullrush.dashboard.pages.reading import read
 from bullrush.dashboard.refusal import RefusalError
-from bullrush.extending import FINISHED, CoreQueue, registered_routes, reply, run_async
+from bullrush.extending import FINISHED, VERBS, CoreQueue, registered_routes, reply, run_async
 from bullrush.inspection import count_workers, due_work
 
 #: Those that somebody looks for first come first.
@@ -77,6 +78,7 @@ async def jobs(asked: Asked) -> Answer:
         "total": found.total,
         "jobs": [await _row(asked, job, may_see_data="data" in may) for job in found.jobs],
         "may": may,
+        "bulk": [verb for verb in VERBS if state in STATES[verb] and RIGHTS[verb] in may],
         "commands": {verb: command([verb], [queue.name], asked.source.prefix)},
     }
     return Answer("jobs.html", queue.name, content, chosen={"state": state})
