@@ -9,11 +9,12 @@ from typing import Any
 from starlette.requests import Request
 
 from bullrush.aio import Queue
+from bullrush.dashboard.audit import Audit, Line
 from bullrush.dashboard.bulk import Bulks
 from bullrush.dashboard.refusal import RefusalError
 from bullrush.dashboard.rights import Viewer
 from bullrush.dashboard.source import Source
-from bullrush.extending import Masks
+from bullrush.extending import HIDDEN, Masks
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class Done:
         is_gone: the job of the page is there no more.
         page: the parts of the address of a page of the queue that says more. The browser is led to it instead.
         further: what else a program gets.
+        counts: how many jobs were changed and how many were not, if these were many.
     """
 
     queue: str
@@ -56,6 +58,7 @@ class Done:
     is_gone: bool = False
     page: Sequence[str] = ()
     further: Mapping[str, Any] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
 
     def content(self) -> dict[str, Any]:
         """Return what a program gets."""
@@ -75,6 +78,7 @@ class Asked:
         parts: what the address names: ``queue`` and ``id``.
         form: the fields of a form.
         bulks: the changes of many jobs that were asked for.
+        audit: what was changed.
     """
 
     request: Request
@@ -84,6 +88,7 @@ class Asked:
     parts: dict[str, str]
     form: dict[str, str]
     bulks: Bulks
+    audit: Audit
 
     @property
     def queue_name(self) -> str:
@@ -113,6 +118,35 @@ class Asked:
         if not self.form.get(name):
             raise RefusalError(400, f"The form has no field {name!r}.")
         return self.form[name]
+
+    def note(
+        self,
+        what: str,
+        outcome: str,
+        *,
+        done: bool,
+        job: str | None = None,
+        filter: Mapping[str, str] | None = None,
+        counts: Mapping[str, int] | None = None,
+    ) -> None:
+        """Note in the audit what has come of a change.
+
+        Args:
+            what: what was asked for.
+            outcome: a sentence.
+            done: it was made.
+            job: the job.
+            filter: which jobs were meant.
+            counts: how many were changed.
+        """
+        # Nobody knows whether the name of a job quotes a masked field.
+        meant = {
+            name: HIDDEN if name == "name" and self.masks.needed else value for name, value in (filter or {}).items()
+        }
+        source = None if self.request.client is None else self.request.client.host
+        who, where = self.viewer.name, (self.audit.server, self.audit.prefix, self.queue_name)
+        told = self.masks.hide(outcome)
+        self.audit.note(Line(who, source, *where, what, job, meant, told, done, counts or {}))
 
 
 async def demand_known(queue: Queue) -> None:

@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from bullrush.dashboard.addresses import parts_of
 from bullrush.dashboard.answer import Asked, Done
+from bullrush.dashboard.audit import Audit
 from bullrush.dashboard.bulk import Bulks
 from bullrush.dashboard.history import Memory
 from bullrush.dashboard.notices import Notices, way_back
@@ -59,6 +60,7 @@ def app(
     mask_text: Iterable[str] = (),
     origin: str | None = None,
     history: str | Path | None = None,
+    audit: str | Path | None = None,
     name: str | None = None,
     timeout: int = _TIMEOUT,
 ) -> Dashboard:
@@ -78,6 +80,8 @@ def app(
         origin: the scheme and host of the pages, such as ``https://ops.example.org``, if a proxy changes them.
         history: the file that a `bullrush.recorder.Recorder` writes of these queues. The app only reads it; it may
             come later.
+        audit: the file to which each change is added: who has made it, from where, of what. By default the last ones
+            are in memory.
         name: what these queues are for, such as ``production``; it stands on every page.
         timeout: ms that a round trip to Redis may take.
 
@@ -86,7 +90,8 @@ def app(
     """
     memory = None if history is None else Memory(Path(history))
     source = Source(resolve(url), check_prefix(prefix), timeout, memory)
-    return Dashboard(source, authenticate, authorize, Settings(read_only, Masks(mask, mask_text), origin, name))
+    kept = None if audit is None else Path(audit)
+    return Dashboard(source, authenticate, authorize, Settings(read_only, Masks(mask, mask_text), origin, name, kept))
 
 
 @dataclass(frozen=True)
@@ -98,12 +103,14 @@ class Settings:
         masks: what nobody sees.
         origin: our own origin; None: that of each request.
         name: what the queues are for.
+        audit: the file that keeps who has changed what.
     """
 
     read_only: bool
     masks: Masks
     origin: str | None
     name: str | None
+    audit: Path | None = None
 
 
 class Dashboard:
@@ -118,6 +125,7 @@ class Dashboard:
         self._notices = Notices()
         self._shared = Shared()
         self._bulks = Bulks()
+        self._audit = Audit(settings.audit, self._place, source.prefix)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -149,11 +157,11 @@ class Dashboard:
             }
             route, named = _route(request, parts)
             form = await self._form(request, route)
-            asked = Asked(request, viewer, self._source, self._settings.masks, named, form, self._bulks)
+            asked = Asked(request, viewer, self._source, self._settings.masks, named, form, self._bulks, self._audit)
             if route.right != "each":
                 await viewer.demand(route.right, asked.queue_name)
             if isinstance(route, Change):
-                return self._changed(asked, await route.handler(asked))
+                return self._changed(asked, await route.make(asked))
             if route.is_live and _is_polled(request):
                 return await self._polled(asked, route)
             notice = self._notices.of(request, viewer.name)

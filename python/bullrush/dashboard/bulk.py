@@ -6,7 +6,7 @@ import asyncio
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -122,6 +122,10 @@ class Bulk:
         if lost is not None:
             raise lost
 
+    def counts(self) -> dict[str, int]:
+        """Return how many jobs were seen, how many were changed, and how many were not."""
+        return {"seen": self.count, "done": self.done, "meanwhile": self.meanwhile, "refused": self.refused}
+
     def content(self) -> dict[str, Any]:
         """Return what stands in a page."""
         left = ("whose", "jobs")
@@ -155,8 +159,13 @@ class Bulks:
             raise RefusalError(409, "This preview is not known any more: make it again.")
         return found
 
-    async def start(self, bulk: Bulk, queue: Queue) -> None:
+    async def start(self, bulk: Bulk, queue: Queue, at_end: Callable[[], None]) -> None:
         """Begin a change, and wait a little for its end. It goes on when nobody waits any more.
+
+        Args:
+            bulk: the change.
+            queue: its queue.
+            at_end: called when it has ended, also if that was before its end.
 
         Raises:
             RefusalError: it has begun already.
@@ -167,6 +176,7 @@ class Bulks:
         task = asyncio.create_task(bulk.run(queue))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
+        task.add_done_callback(lambda _: at_end())
         await asyncio.wait([task], timeout=_PATIENCE)
 
 

@@ -31,7 +31,12 @@ async def make(verb: Verb, asked: Asked) -> Done:
     bulk = asked.bulks.of(asked.viewer.name, asked.queue_name, asked.field("preview"))
     if bulk.verb != verb:
         raise RefusalError(409, "This preview is of another change.")
-    await asked.bulks.start(bulk, asked.queue)
+
+    def note() -> None:
+        meant = {"state": bulk.state, **bulk.filter}
+        asked.note(f"{verb} many", sentence(bulk), done=bulk.trouble is None, filter=meant, counts=bulk.counts())
+
+    await asked.bulks.start(bulk, asked.queue, note)
     return Done(asked.queue_name, sentence(bulk), bulk.command, page=("bulk", bulk.id), further=bulk.content())
 
 
@@ -50,7 +55,7 @@ async def retry_group(asked: Asked) -> Done:
     if stayed := len(later) + bulk.meanwhile + bulk.refused:
         text += f" {stayed:,} stayed where they are."
     reasons = [f"{job.id}: it ran again meanwhile" for job in later] + bulk.reasons
-    return Done(asked.queue_name, text, bulk.command, reasons[:NAMED])
+    return Done(asked.queue_name, text, bulk.command, reasons[:NAMED], counts=bulk.counts())
 
 
 def sentence(bulk: Bulk) -> str:

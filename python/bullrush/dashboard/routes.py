@@ -11,6 +11,7 @@ from bullrush.dashboard import actions, bulk_actions
 from bullrush.dashboard.answer import Answer, Asked, Done
 from bullrush.dashboard.bulk import RIGHTS
 from bullrush.dashboard.pages.about import about
+from bullrush.dashboard.pages.audit import audit
 from bullrush.dashboard.pages.bulk import bulk
 from bullrush.dashboard.pages.failures import failures
 from bullrush.dashboard.pages.flow import flow
@@ -21,7 +22,9 @@ from bullrush.dashboard.pages.overview import overview
 from bullrush.dashboard.pages.routes import routes
 from bullrush.dashboard.pages.schedulers import schedulers
 from bullrush.dashboard.pages.workers import workers
+from bullrush.dashboard.refusal import RefusalError, refusal_of
 from bullrush.dashboard.rights import Action
+from bullrush.errors import BullrushError
 from bullrush.extending import VERBS, Verb
 
 
@@ -76,24 +79,54 @@ class Change(Route):
 
     Attributes:
         handler: what does it.
+        is_noted: what has come of it is noted in the audit when it has answered.
     """
 
     handler: Callable[[Asked], Awaitable[Done]]
+    is_noted: bool = True
     method: ClassVar[str] = "post"
+
+    async def make(self, asked: Asked) -> Done:
+        """Make the change, and note it."""
+        try:
+            done = await self.handler(asked)
+        except RefusalError as error:
+            self._note(asked, error.sentence)
+            raise
+        except BullrushError as error:
+            self._note(asked, refusal_of(error).sentence)
+            raise
+        self._note(asked, done.text, done)
+        return done
+
+    def _note(self, asked: Asked, outcome: str, done: Done | None = None) -> None:
+        if not self.is_noted:
+            return
+        what = " ".join(self.path.strip("/").split("/")[2:])
+        meant = {"failure": asked.form["failure"]} if asked.form.get("failure") else {}
+        asked.note(
+            what,
+            outcome,
+            done=done is not None,
+            job=asked.form.get("id"),
+            filter=meant,
+            counts=None if done is None else done.counts,
+        )
 
 
 def _bulk(verb: Verb) -> tuple[Change, Change]:
     """Return what shows which jobs a change of many would be for, and what makes this change."""
     path, right = f"/q/{{queue}}/bulk/{verb}", RIGHTS[verb]
     return (
-        Change(path, right, partial(bulk_actions.preview, verb)),
-        Change(f"{path}/confirm", right, partial(bulk_actions.make, verb)),
+        Change(path, right, partial(bulk_actions.preview, verb), is_noted=False),
+        Change(f"{path}/confirm", right, partial(bulk_actions.make, verb), is_noted=False),
     )
 
 
 ROUTES: Final[tuple[Look | Change, ...]] = (
     Look("/", "each", overview, is_live=True),
     Look("/about", "each", about),
+    Look("/audit", "each", audit),
     Look("/q/{queue}", "view", jobs, is_live=True),
     Look("/q/{queue}/jobs/{id}", "view", job, is_live=True),
     Look("/q/{queue}/failures", "data", failures),

@@ -27,6 +27,8 @@ ROLES: dict[str, set[str]] = {
     "operator": {"view", "data", "run", "pause"},
     "admin": set(ACTIONS),
 }
+#: Pages about all queues that somebody may see.
+EACH = ["/", "/about", "/audit"]
 #: Each page of a queue, beside the first page.
 PLACES = ("", "/jobs/1", "/failures", "/workers", "/schedulers", "/routes", "/flows/1", "/history")
 
@@ -43,8 +45,7 @@ def test_a_look_changes_no_key(page: Page, worked: Queue, redis_url: str) -> Non
     with raw(redis_url) as client:
         before = dump(client)
         for path in (
-            "/",
-            "/about",
+            *EACH,
             *(f"/q/{worked.name}{place}" for place in PLACES),
             f"/q/{worked.name}?name=b*&state=failed",
         ):
@@ -56,7 +57,7 @@ def test_a_look_changes_no_key(page: Page, worked: Queue, redis_url: str) -> Non
 
 def test_every_route_declares_a_right() -> None:
     assert [route for route in ROUTES if route.right not in (*ACTIONS, "each")] == []
-    assert [route.path for route in ROUTES if route.right == "each"] == ["/", "/about"]
+    assert [route.path for route in ROUTES if route.right == "each"] == EACH
     assert [route for route in ROUTES if route.right == "each" and route.method != "get"] == []
     assert [route for route in ROUTES if route.method == "post" and route.right in ("view", "data")] == []
 
@@ -129,7 +130,7 @@ def test_who_sees_one_queue_finds_no_trace_of_another(
         ids = {waiting.id, failing.id, *(node.job.id for node in below.children or [])}
         places = [*PLACES, *(f"/jobs/{job_id}" for job_id in ids), "?state=failed", "?state=waiting-children"]
         places += [f"/flows/{job_id}" for job_id in ids]
-        paths = ["/", "/about", *(f"/q/{ours}{place}" for place in places)]
+        paths = [*EACH, *(f"/q/{ours}{place}" for place in places)]
         texts = [text for path in paths for text in page.all_of(path)]
         assert len(texts) > 40 and ours in texts[0]
         assert [text for text in texts if theirs in text] == []
@@ -188,8 +189,7 @@ def test_masked_fields_are_in_no_byte(opened: Callable[..., Page], queue: Queue,
     page = opened(mask=["password", "card"])
     (group,) = page.json(f"/q/{queue.name}/failures")["groups"]
     paths = [
-        "/",
-        "/about",
+        *EACH,
         *(f"/q/{queue.name}{place}" for place in (*PLACES, "/jobs/2", "/flows/2", "?state=failed", "?state=completed")),
     ]
     paths.append(f"/q/{queue.name}?state=failed&failure={group['id']}")
