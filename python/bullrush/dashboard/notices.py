@@ -55,7 +55,8 @@ def way_back(request: Request, done: Done, notice: str) -> str:
     if done.page:
         return addresses.of("q", done.queue, *done.page)
     page = urlsplit(request.headers.get("referer", ""))
-    if done.is_gone or not page.path.startswith(addresses.of("q", "")):
+    is_of_all = page.path in {addresses.of("failures"), addresses.of("schedulers")}
+    if done.is_gone or not (is_of_all or page.path.startswith(addresses.of("q", ""))):
         return addresses.of("q", done.queue, **{FIELD: notice})
     asked = {name: value for name, value in parse_qsl(page.query) if name != FIELD}
     return addresses.with_query(page.path, {**asked, FIELD: notice})

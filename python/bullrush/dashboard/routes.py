@@ -11,6 +11,9 @@ from bullrush.dashboard import actions, bulk_actions
 from bullrush.dashboard.answer import Answer, Asked, Done
 from bullrush.dashboard.bulk import RIGHTS
 from bullrush.dashboard.pages.about import about
+from bullrush.dashboard.pages.all.failures import all_failures
+from bullrush.dashboard.pages.all.schedulers import all_schedulers
+from bullrush.dashboard.pages.all.workers import all_workers
 from bullrush.dashboard.pages.audit import audit
 from bullrush.dashboard.pages.bulk import bulk
 from bullrush.dashboard.pages.failures import failures
@@ -126,6 +129,9 @@ def _bulk(verb: Verb) -> tuple[Change, Change]:
 ROUTES: Final[tuple[Look | Change, ...]] = (
     Look("/", "each", overview, is_live=True),
     Look("/about", "each", about),
+    Look("/failures", "each", all_failures),
+    Look("/workers", "each", all_workers, is_live=True),
+    Look("/schedulers", "each", all_schedulers),
     Look("/audit", "each", audit),
     Look("/q/{queue}", "view", jobs, is_live=True),
     Look("/q/{queue}/jobs/{id}", "view", job, is_live=True),
