@@ -24,6 +24,7 @@ from bullrush.dashboard.pages.jobs import jobs
 from bullrush.dashboard.pages.overview import overview
 from bullrush.dashboard.pages.routes import routes
 from bullrush.dashboard.pages.schedulers import schedulers
+from bullrush.dashboard.pages.slow import slow
 from bullrush.dashboard.pages.workers import workers
 from bullrush.dashboard.refusal import RefusalError, refusal_of
 from bullrush.dashboard.rights import Action
@@ -137,6 +138,7 @@ ROUTES: Final[tuple[Look | Change, ...]] = (
     Look("/q/{queue}/jobs/{id}", "view", job, is_live=True),
     Look("/q/{queue}/failures", "data", failures),
     Look("/q/{queue}/workers", "view", workers, is_live=True),
+    Look("/q/{queue}/slow", "view", slow, is_live=True),
     Look("/q/{queue}/schedulers", "view", schedulers),
     Look("/q/{queue}/routes", "view", routes),
     Look("/q/{queue}/flows/{id}", "view", flow, is_live=True),

@@ -30,7 +30,7 @@ ROLES: dict[str, set[str]] = {
 #: Pages about all queues that somebody may see.
 EACH = ["/", "/about", "/failures", "/workers", "/schedulers", "/audit"]
 #: Each page of a queue, beside the first page.
-PLACES = ("", "/jobs/1", "/failures", "/workers", "/schedulers", "/routes", "/flows/1", "/history")
+PLACES = ("", "/jobs/1", "/failures", "/workers", "/slow", "/schedulers", "/routes", "/flows/1", "/history")
 
 
 def dump(redis: Redis) -> dict[str, Any]:
