@@ -47,6 +47,7 @@ class Done:
         stayed: what was left as it was, and why.
         is_gone: the job of the page is there no more.
         page: the parts of the address of a page of the queue that says more. The browser is led to it instead.
+        job: the job to whose page the browser is led instead.
         further: what else a program gets.
         counts: how many jobs were changed and how many were not, if these were many.
     """
@@ -57,6 +58,7 @@ class Done:
     stayed: Sequence[str] = ()
     is_gone: bool = False
     page: Sequence[str] = ()
+    job: str | None = None
     further: Mapping[str, Any] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
 

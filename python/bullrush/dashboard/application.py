@@ -45,8 +45,6 @@ from bullrush.url import address, resolve
 #: Where a scope of ASGI has the address of the page that names all dashboards of this server, if there are several.
 ABOVE: Final = "bullrush.above"
 _TIMEOUT: Final = 5_000
-#: A form of ours has a few short fields; an id may have some thousand bytes.
-_LONGEST_FORM: Final = 100_000
 
 
 def app(
@@ -185,7 +183,7 @@ class Dashboard:
         if isinstance(route, Look):
             return {}
         demand_same_origin(request, self._settings.origin)
-        return await _form(request)
+        return await _form(request, route.longest)
 
     async def _polled(self, asked: Asked, route: Look) -> Response:
         """Return the live part of a page, or that it is still the same."""
@@ -222,11 +220,11 @@ def _route(request: Request, parts: list[str]) -> tuple[Look | Change, dict[str,
     raise RefusalError(404, "There is no such page.")
 
 
-async def _form(request: Request) -> dict[str, str]:
+async def _form(request: Request, longest: int) -> dict[str, str]:
     body = b""
     async for piece in request.stream():
         body += piece
-        if len(body) > _LONGEST_FORM:
+        if len(body) > longest:
             raise RefusalError(413, "The form is too long.")
     return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
 

@@ -54,6 +54,8 @@ def way_back(request: Request, done: Done, notice: str) -> str:
     addresses = Addresses(request.scope.get("root_path", ""))
     if done.page:
         return addresses.of("q", done.queue, *done.page)
+    if done.job is not None:
+        return addresses.of_job(done.queue, done.job, **{FIELD: notice})
     page = urlsplit(request.headers.get("referer", ""))
     is_of_all = page.path in {addresses.of("failures"), addresses.of("schedulers")}
     if done.is_gone or not (is_of_all or page.path.startswith(addresses.of("q", ""))):

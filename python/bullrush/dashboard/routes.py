@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Final, Literal
 
-from bullrush.dashboard import actions, bulk_actions
+from bullrush.dashboard import actions, bulk_actions, editing
 from bullrush.dashboard.answer import Answer, Asked, Done
 from bullrush.dashboard.bulk import RIGHTS
 from bullrush.dashboard.pages.about import about
@@ -18,6 +18,7 @@ from bullrush.dashboard.pages.audit import audit
 from bullrush.dashboard.pages.bulk import bulk
 from bullrush.dashboard.pages.failures import failures
 from bullrush.dashboard.pages.flow import flow
+from bullrush.dashboard.pages.forms import add_form, edit_form
 from bullrush.dashboard.pages.history import history
 from bullrush.dashboard.pages.job import job
 from bullrush.dashboard.pages.jobs import jobs
@@ -30,6 +31,11 @@ from bullrush.dashboard.refusal import RefusalError, refusal_of
 from bullrush.dashboard.rights import Action
 from bullrush.errors import BullrushError
 from bullrush.extending import VERBS, Verb
+
+#: A form of ours has a few short fields; an id may have some thousand bytes.
+_LONGEST_FORM: Final = 100_000
+#: A form with data: a browser writes some characters as three.
+_WITH_DATA: Final = 3 * editing.LONGEST + _LONGEST_FORM
 
 
 @dataclass(frozen=True)
@@ -84,10 +90,12 @@ class Change(Route):
     Attributes:
         handler: what does it.
         is_noted: what has come of it is noted in the audit when it has answered.
+        longest: how many bytes its form may have.
     """
 
     handler: Callable[[Asked], Awaitable[Done]]
     is_noted: bool = True
+    longest: int = _LONGEST_FORM
     method: ClassVar[str] = "post"
 
     async def make(self, asked: Asked) -> Done:
@@ -143,6 +151,10 @@ ROUTES: Final[tuple[Look | Change, ...]] = (
     Look("/q/{queue}/routes", "view", routes),
     Look("/q/{queue}/flows/{id}", "view", flow, is_live=True),
     Look("/q/{queue}/history", "view", history),
+    Look("/q/{queue}/add", "edit", add_form),
+    Look("/q/{queue}/edit/{id}", "edit", edit_form),
+    Change("/q/{queue}/add", "edit", editing.add, longest=_WITH_DATA),
+    Change("/q/{queue}/edit", "edit", editing.edit, longest=_WITH_DATA),
     Change("/q/{queue}/retry", "run", actions.retry),
     Change("/q/{queue}/promote", "run", actions.promote),
     Change("/q/{queue}/remove", "remove", actions.remove),

@@ -31,6 +31,7 @@ ROLES: dict[str, set[str]] = {
 EACH = ["/", "/about", "/failures", "/workers", "/schedulers", "/audit"]
 #: Each page of a queue, beside the first page.
 PLACES = ("", "/jobs/1", "/failures", "/workers", "/slow", "/schedulers", "/routes", "/flows/1", "/history")
+FORMS = ("/add", "/add?like=1", "/edit/1")
 
 
 def dump(redis: Redis) -> dict[str, Any]:
@@ -46,7 +47,7 @@ def test_a_look_changes_no_key(page: Page, worked: Queue, redis_url: str) -> Non
         before = dump(client)
         for path in (
             *EACH,
-            *(f"/q/{worked.name}{place}" for place in PLACES),
+            *(f"/q/{worked.name}{place}" for place in (*PLACES, *FORMS)),
             f"/q/{worked.name}?name=b*&state=failed",
         ):
             page.html(path)
@@ -69,6 +70,7 @@ def test_every_route_has_its_status_for_every_role(opened: Callable[..., Page], 
         authorize=lambda name, action, queue: action in ROLES[name],
     )
     form = {"id": "1", "failure": "none", "until": "1", "state": "failed", "preview": "1"}
+    form |= {"name": "x", "data": "{}", "seen": "none"}
     for route in ROUTES:
         path = route.path.replace("{queue}", worked.name).replace("{id}", "1")
         got = page.send(route.method.upper(), path, headers=OWN, data=form)
@@ -128,7 +130,7 @@ def test_who_sees_one_queue_finds_no_trace_of_another(
         page = opened(authorize=lambda name, action, queue: queue == ours)
         assert theirs in queue.why(waiting.id).sentence and theirs in queue.why(failing.id).sentence
         ids = {waiting.id, failing.id, *(node.job.id for node in below.children or [])}
-        places = [*PLACES, *(f"/jobs/{job_id}" for job_id in ids), "?state=failed", "?state=waiting-children"]
+        places = [*PLACES, *FORMS, *(f"/jobs/{job_id}" for job_id in ids), "?state=failed", "?state=waiting-children"]
         places += [f"/flows/{job_id}" for job_id in ids]
         paths = [*EACH, *(f"/q/{ours}{place}" for place in places)]
         texts = [text for path in paths for text in page.all_of(path)]
@@ -188,9 +190,10 @@ def test_masked_fields_are_in_no_byte(opened: Callable[..., Page], queue: Queue,
         worker.run(until="empty")
     page = opened(mask=["password", "card"])
     (group,) = page.json(f"/q/{queue.name}/failures")["groups"]
+    more = ("/edit/2", "/add?like=2", "/jobs/2", "/flows/2", "?state=failed", "?state=completed")
     paths = [
         *EACH,
-        *(f"/q/{queue.name}{place}" for place in (*PLACES, "/jobs/2", "/flows/2", "?state=failed", "?state=completed")),
+        *(f"/q/{queue.name}{place}" for place in (*PLACES, *FORMS, *more)),
     ]
     paths.append(f"/q/{queue.name}?state=failed&failure={group['id']}")
     for path in paths:
