@@ -22,7 +22,7 @@ async def add_form(asked: Asked) -> Answer:
         "name": name,
         "data": data,
         "options": options,
-        "command": command(["add"], [asked.queue_name, name or "NAME", "-"], asked.source.prefix),
+        "command": command(["add"], [asked.queue_name, name or "welcome", "-"], asked.source.prefix),
     }
     return Answer("add.html", f"{asked.queue_name}: add a job", content)
 
