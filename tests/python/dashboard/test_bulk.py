@@ -5,15 +5,21 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from redis import Redis
 
 from bullrush import Queue, Worker, cli
 from bullrush.dashboard import bulk as bulk_module
-from tests.python.dashboard.conftest import Page
+from tests.python.dashboard.conftest import OWN, Page
 from tests.waiting import wait_until
 
 
@@ -177,6 +183,53 @@ def test_a_second_run_ends_what_was_stopped_half_way(
     second = confirm(page, failed, "retry", preview(page, failed, "retry"))
     assert (second["count"], second["done"]) == (20, 20)
     assert failed.get_waiting_count() == len(set(failed.get_ranges("waiting"))) == 30
+
+
+@contextmanager
+def served(redis_url: str, audit: Path) -> Iterator[tuple[httpx.Client, subprocess.Popen[str]]]:
+    """Run the command, and log in."""
+    words = ["dashboard", redis_url, "--json", "--history", "none", "--audit", str(audit)]
+    with subprocess.Popen([sys.executable, "-m", "bullrush", *words], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        link = json.loads(process.stdout.readline())["url"]
+        address = link.partition("/login")[0]
+        headers = {"Accept": "application/json", **OWN}
+        with httpx.Client(base_url=address, headers=headers, timeout=60) as browser:
+            browser.get(link)
+            yield browser, process
+        process.kill()
+
+
+def test_after_a_kill_a_second_run_ends_it_and_no_job_moves_twice(
+    queue: Queue, redis: Redis, redis_url: str, tmp_path: Path
+) -> None:
+    audit, most = tmp_path / "audit.jsonl", 10_000
+    for _ in range(4):
+        queue.add_bulk([{"name": "x", "opts": {"delay": 3_600_000}} for _ in range(most // 4)])
+    path, wait = f"/q/{queue.name}/bulk", f"bull:{queue.name}:wait"
+    with served(redis_url, audit) as (browser, process):
+        first = browser.post(f"{path}/promote", data={"state": "delayed"}).json()["preview"]
+        asking = threading.Thread(target=_ask_and_be_cut_off, args=(browser, f"{path}/promote/confirm", first))
+        asking.start()
+        wait_until(lambda: redis.llen(wait) > 0)
+        process.kill()
+        asking.join()
+    assert 0 < redis.llen(wait) < most
+    with served(redis_url, audit) as (browser, _):
+        second = browser.post(f"{path}/promote", data={"state": "delayed"}).json()["preview"]
+        browser.post(f"{path}/promote/confirm", data={"preview": second})
+        wait_until(lambda: browser.get(f"{path}/{second}").json()["ended"] is not None, seconds=60)
+        done = browser.get(f"{path}/{second}").json()
+    assert (done["done"], done["meanwhile"]) == (done["count"], 0) and done["count"] < most
+    ids = redis.lrange(wait, 0, -1)
+    assert len(ids) == len(set(ids)) == most and redis.zcard(f"bull:{queue.name}:delayed") == 0
+    (line,) = [json.loads(text) for text in audit.read_text().splitlines()]
+    assert (line["what"], line["counts"]["done"]) == ("promote many", done["done"])
+
+
+def _ask_and_be_cut_off(browser: httpx.Client, path: str, preview: str) -> None:
+    with suppress(httpx.HTTPError):
+        browser.post(path, data={"preview": preview})
 
 
 def test_what_cannot_be_meant_is_a_sentence(page: Page, failed: Queue) -> None:
