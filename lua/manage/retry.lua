@@ -1,7 +1,8 @@
 -- Moves a finished job back to wait (BullMQ's Job.retry).
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    id, state (completed or failed), lifo, reset_attempts_made, reset_attempts_started (1 = count from 0 again)
--- Returns 0; -1 no such job; -3 the job is not in that state
+--         [, finished_on: only if it still finished then]
+-- Returns 0; -1 no such job; -3 the job is not in that state, or has finished at another time
 -- Events  waiting (jobId, prev=state)
 local call = redis.call
 --- @include get_target
@@ -16,6 +17,9 @@ if call('EXISTS', job_key) == 0 then
   return -1
 end
 if (state ~= 'completed' and state ~= 'failed') or not call('ZSCORE', P .. state, id) then
+  return -3
+end
+if ARGV[6] and ARGV[6] ~= (call('HGET', job_key, 'finishedOn') or '') then
   return -3
 end
 

@@ -92,6 +92,7 @@ from bullrush.inspection.due import DueWork
 from bullrush.queue.getters import QueueGetters
 from bullrush.queue.health import STUCK_AFTER
 from bullrush.queue.queue import QueueCalls
+from bullrush.queue.seen import VERBS, SeenJob, Verb, change_seen, has_moved, seen_jobs
 from bullrush.queue.routing.routes import registered_routes
 
 # Flows, schedulers, events.
@@ -125,6 +126,7 @@ __all__ = [
     "STATES",
     "STUCK_AFTER",
     "UNKNOWN_DELAY",
+    "VERBS",
     "Async",
     "AsyncContext",
     "AsyncJob",
@@ -166,10 +168,13 @@ __all__ = [
     "RowOptions",
     "RunCalls",
     "SchedulerCalls",
+    "SeenJob",
     "Settings",
     "Veil",
+    "Verb",
     "advance_clock",
     "before_joining_threads",
+    "change_seen",
     "check_batch_id",
     "check_choice",
     "check_given_id",
@@ -195,6 +200,7 @@ __all__ = [
     "forget_environment",
     "hard_exit",
     "has_left_jobs",
+    "has_moved",
     "is_async",
     "is_key_of_queue",
     "is_reserved_id",
@@ -223,6 +229,7 @@ __all__ = [
     "rows_as_json",
     "run_async",
     "run_blocking",
+    "seen_jobs",
     "shown",
     "shows_options",
     "sleep",

@@ -8,6 +8,7 @@ pub mod due_work;
 pub mod finished;
 pub mod job_end;
 pub mod listing;
+pub mod locks;
 pub mod metrics;
 pub mod orphans;
 pub mod overview;

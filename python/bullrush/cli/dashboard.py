@@ -27,8 +27,8 @@ EXAMPLES = """\
   bullrush dashboard --history /var/lib/jobs/history.db
   bullrush dashboard --host 0.0.0.0 --password-file /run/secrets/dashboard --allow-host ops.example.org"""
 
-#: In place of a file: nothing is recorded, and nothing is shown of a history.
-_NO_HISTORY: Final = "none"
+#: In place of a file: nothing is recorded, and nothing is shown of a history; or no change is written down.
+_NONE: Final = "none"
 #: What the dashboard has for itself at the beginning of a path.
 _OWN_PARTS: Final = frozenset({"login", "static"})
 #: A name is a part of the path.
@@ -81,6 +81,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="record what happens to jobs into this file, or read it if another process does; 'none' does neither "
         "(default: a file in the user's folder of state)",
     )
+    parser.add_argument(
+        "--audit",
+        metavar="FILE",
+        help="add a line to this file for each change that somebody makes; 'none' does without (default: beside the "
+        "history, if there is one)",
+    )
     add_connection(parser)
 
 
@@ -92,12 +98,14 @@ class _Place(NamedTuple):
         url: where their Redis is.
         prefix: the prefix of their keys.
         history: the file of their history; None: there is none.
+        audit: the file of what was changed; None: there is none.
     """
 
     name: str | None
     url: str
     prefix: str
     history: Path | None
+    audit: Path | None
 
 
 def run(options: argparse.Namespace) -> int:
@@ -132,6 +140,7 @@ def run(options: argparse.Namespace) -> int:
                     mask=options.mask,
                     mask_text=options.mask_text,
                     history=place.history,
+                    audit=place.audit,
                     name=place.name,
                     timeout=options.timeout,
                 ),
@@ -161,7 +170,7 @@ def _places(options: argparse.Namespace) -> list[_Place]:
         return [place._replace(name=options.name or place.name) for place in found]
     if options.name is not None:
         raise CommandError("--name is for one URL; write several as NAME=URL", USAGE)
-    if options.history not in (None, _NO_HISTORY):
+    if options.history not in (None, _NONE):
         raise CommandError("a history has the queues of one server: leave --history out, or give none", USAGE)
     found = [_place(options, text) for text in options.server]
     names = [place.name for place in found]
@@ -178,9 +187,12 @@ def _place(options: argparse.Namespace, text: str | None) -> _Place:
     named = _NAMED.fullmatch(text or "")
     name, url, prefix = (named["name"], named["url"], named["prefix"]) if named else (None, text, None)
     found, prefix = checked_url(url), check_prefix(prefix or options.prefix)
-    if options.history == _NO_HISTORY:
-        return _Place(name, found, prefix, None)
-    return _Place(name, found, prefix, Path(options.history) if options.history else usual_file(found, prefix))
+    history = _file(options.history, usual_file(found, prefix))
+    return _Place(name, found, prefix, history, _file(options.audit, history and history.with_suffix(".audit.jsonl")))
+
+
+def _file(given: str | None, usual: Path | None) -> Path | None:
+    return usual if given is None else None if given == _NONE else Path(given)
 
 
 def _print(options: argparse.Namespace, link: str, places: list[_Place], recordings: list[Recording]) -> None:

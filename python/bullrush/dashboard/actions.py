@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import Final, Literal
+from typing import Literal
 
 from bullrush.aio import Job
 from bullrush.dashboard.answer import Asked, Done, demand_known
 from bullrush.dashboard.commands import command
-from bullrush.dashboard.refusal import RefusalError, refusal_of
-from bullrush.errors import BullrushError, ConnectionLostError, OutcomeUnknownError, RedisServerError
-from bullrush.inspection import failure_of
-
-#: So many jobs of a group are retried at the same time.
-_GROUP: Final = 50
-#: So many jobs that stayed where they are are named.
-_NAMED: Final = 10
+from bullrush.dashboard.refusal import RefusalError
 
 
 async def retry(asked: Asked) -> Done:
@@ -56,43 +48,6 @@ async def resume(asked: Asked) -> Done:
     await demand_known(asked.queue)
     await asked.queue.resume()
     return _done(asked, "The queue runs again.", "resume")
-
-
-async def retry_group(asked: Asked) -> Done:
-    """Run exactly the jobs of a group of failures again, up to those that the page has shown."""
-    failure, shown = asked.field("failure"), asked.field("until")
-    until = int(shown) if shown.isascii() and shown.isdigit() else 0
-    groups = await asked.queue.failures()
-    ids = next((group.job_ids for group in groups if group.id == failure), [])
-    outcomes: list[str | None] = []
-    for first in range(0, len(ids), _GROUP):
-        part = ids[first : first + _GROUP]
-        outcomes += await asyncio.gather(*(_retried(asked, job_id, failure, until) for job_id in part))
-    moved = sum(outcome is None for outcome in outcomes)
-    stayed = [f"{job_id}: {why}" for job_id, why in zip(ids, outcomes, strict=True) if why is not None]
-    text = f"{moved:,} {'job waits' if moved == 1 else 'jobs wait'} again."
-    if stayed:
-        text += f" {len(stayed):,} stayed where they are."
-    done = ["jobs", "retry", "--failure", failure]
-    return Done(asked.queue_name, text, command(done, [asked.queue_name], asked.source.prefix), stayed[:_NAMED])
-
-
-async def _retried(asked: Asked, job_id: str, failure: str, until: int) -> str | None:
-    """Retry a job if it is still what the page has shown; return why it stayed."""
-    job = await asked.queue.get_job(job_id)
-    if job is None:
-        return "it was removed meanwhile"
-    if job.finished_on is None or job.finished_on > until:
-        return "it ran again meanwhile"
-    if failure_of(job) != failure:
-        return "it failed with another error meanwhile"
-    try:
-        await job.retry("failed")
-    except (ConnectionLostError, OutcomeUnknownError, RedisServerError):
-        raise
-    except BullrushError as error:
-        return refusal_of(error).sentence
-    return None
 
 
 async def _found(asked: Asked) -> Job:

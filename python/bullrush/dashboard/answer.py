@@ -9,10 +9,12 @@ from typing import Any
 from starlette.requests import Request
 
 from bullrush.aio import Queue
+from bullrush.dashboard.audit import Audit, Line
+from bullrush.dashboard.bulk import Bulks
 from bullrush.dashboard.refusal import RefusalError
 from bullrush.dashboard.rights import Viewer
 from bullrush.dashboard.source import Source
-from bullrush.extending import Masks
+from bullrush.extending import HIDDEN, Masks
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,10 @@ class Done:
         command: the ``bullrush`` command that does the same.
         stayed: what was left as it was, and why.
         is_gone: the job of the page is there no more.
+        page: the parts of the address of a page of the queue that says more. The browser is led to it instead.
+        job: the job to whose page the browser is led instead.
+        further: what else a program gets.
+        counts: how many jobs were changed and how many were not, if these were many.
     """
 
     queue: str
@@ -51,10 +57,15 @@ class Done:
     command: str
     stayed: Sequence[str] = ()
     is_gone: bool = False
+    page: Sequence[str] = ()
+    job: str | None = None
+    further: Mapping[str, Any] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
 
     def content(self) -> dict[str, Any]:
         """Return what a program gets."""
-        return {"queue": self.queue, "done": self.text, "command": self.command, "stayed": list(self.stayed)}
+        told = {"queue": self.queue, "done": self.text, "command": self.command, "stayed": list(self.stayed)}
+        return {**told, **self.further}
 
 
 @dataclass(frozen=True)
@@ -68,6 +79,8 @@ class Asked:
         masks: what is hidden.
         parts: what the address names: ``queue`` and ``id``.
         form: the fields of a form.
+        bulks: the changes of many jobs that were asked for.
+        audit: what was changed.
     """
 
     request: Request
@@ -76,6 +89,8 @@ class Asked:
     masks: Masks
     parts: dict[str, str]
     form: dict[str, str]
+    bulks: Bulks
+    audit: Audit
 
     @property
     def queue_name(self) -> str:
@@ -105,6 +120,35 @@ class Asked:
         if not self.form.get(name):
             raise RefusalError(400, f"The form has no field {name!r}.")
         return self.form[name]
+
+    def note(
+        self,
+        what: str,
+        outcome: str,
+        *,
+        done: bool,
+        job: str | None = None,
+        filter: Mapping[str, str] | None = None,
+        counts: Mapping[str, int] | None = None,
+    ) -> None:
+        """Note in the audit what has come of a change.
+
+        Args:
+            what: what was asked for.
+            outcome: a sentence.
+            done: it was made.
+            job: the job.
+            filter: which jobs were meant.
+            counts: how many were changed.
+        """
+        # Nobody knows whether the name of a job quotes a masked field.
+        meant = {
+            name: HIDDEN if name == "name" and self.masks.needed else value for name, value in (filter or {}).items()
+        }
+        source = None if self.request.client is None else self.request.client.host
+        who, where = self.viewer.name, (self.audit.server, self.audit.prefix, self.queue_name)
+        told = self.masks.hide(outcome)
+        self.audit.note(Line(who, source, *where, what, job, meant, told, done, counts or {}))
 
 
 async def demand_known(queue: Queue) -> None:

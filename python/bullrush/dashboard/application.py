@@ -16,6 +16,8 @@ from starlette.types import Receive, Scope, Send
 
 from bullrush.dashboard.addresses import parts_of
 from bullrush.dashboard.answer import Asked, Done
+from bullrush.dashboard.audit import Audit
+from bullrush.dashboard.bulk import Bulks
 from bullrush.dashboard.history import Memory
 from bullrush.dashboard.notices import Notices, way_back
 from bullrush.dashboard.origin import demand_same_origin
@@ -44,8 +46,6 @@ from bullrush.url import address, resolve
 #: Where a scope of ASGI has the address of the page that names all dashboards of this server, if there are several.
 ABOVE: Final = "bullrush.above"
 _TIMEOUT: Final = 5_000
-#: A form of ours has a few short fields; an id may have some thousand bytes.
-_LONGEST_FORM: Final = 100_000
 
 
 def app(
@@ -59,6 +59,7 @@ def app(
     mask_text: Iterable[str] = (),
     origin: str | None = None,
     history: str | Path | None = None,
+    audit: str | Path | None = None,
     name: str | None = None,
     timeout: int = _TIMEOUT,
 ) -> Dashboard:
@@ -78,6 +79,8 @@ def app(
         origin: the scheme and host of the pages, such as ``https://ops.example.org``, if a proxy changes them.
         history: the file that a `bullrush.recorder.Recorder` writes of these queues. The app only reads it; it may
             come later.
+        audit: the file to which each change is added: who has made it, from where, of what. By default the last ones
+            are in memory.
         name: what these queues are for, such as ``production``; it stands on every page.
         timeout: ms that a round trip to Redis may take.
 
@@ -86,7 +89,8 @@ def app(
     """
     memory = None if history is None else Memory(Path(history))
     source = Source(resolve(url), check_prefix(prefix), timeout, memory)
-    return Dashboard(source, authenticate, authorize, Settings(read_only, Masks(mask, mask_text), origin, name))
+    kept = None if audit is None else Path(audit)
+    return Dashboard(source, authenticate, authorize, Settings(read_only, Masks(mask, mask_text), origin, name, kept))
 
 
 @dataclass(frozen=True)
@@ -98,12 +102,14 @@ class Settings:
         masks: what nobody sees.
         origin: our own origin; None: that of each request.
         name: what the queues are for.
+        audit: the file that keeps who has changed what.
     """
 
     read_only: bool
     masks: Masks
     origin: str | None
     name: str | None
+    audit: Path | None = None
 
 
 class Dashboard:
@@ -117,6 +123,8 @@ class Dashboard:
         self._place = address(source.url)
         self._notices = Notices()
         self._shared = Shared()
+        self._bulks = Bulks()
+        self._audit = Audit(settings.audit, self._place, source.prefix)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -147,11 +155,12 @@ class Dashboard:
                 "read_only": self._settings.read_only,
             }
             route, named = _route(request, parts)
-            asked = Asked(request, viewer, self._source, self._settings.masks, named, await self._form(request, route))
+            form = await self._form(request, route)
+            asked = Asked(request, viewer, self._source, self._settings.masks, named, form, self._bulks, self._audit)
             if route.right != "each":
                 await viewer.demand(route.right, asked.queue_name)
             if isinstance(route, Change):
-                return self._changed(asked, await route.handler(asked))
+                return self._changed(asked, await route.make(asked))
             if route.is_live and is_polled(request):
                 return await self._polled(asked, route)
             notice = self._notices.of(request, viewer.name)
@@ -175,12 +184,13 @@ class Dashboard:
         if isinstance(route, Look):
             return {}
         demand_same_origin(request, self._settings.origin)
-        return await _form(request)
+        return await _form(request, route.longest)
 
     async def _polled(self, asked: Asked, route: Look) -> Response:
         """Return the live part of a page, or that it is still the same."""
         request = asked.request
-        name = (request.scope.get("root_path", ""), route.path, *asked.parts.items(), query_of(request))
+        whose = asked.viewer.name if route.is_own else None
+        name = (request.scope.get("root_path", ""), route.path, whose, *asked.parts.items(), query_of(request))
         found = await self._shared.text(name, asked.viewer, partial(route.handler, asked), partial(live_part, request))
         if request.headers.get("if-none-match") == found.tag:
             return unchanged(found.tag)
@@ -206,11 +216,11 @@ def _route(request: Request, parts: list[str]) -> tuple[Look | Change, dict[str,
     raise RefusalError(404, "There is no such page.")
 
 
-async def _form(request: Request) -> dict[str, str]:
+async def _form(request: Request, longest: int) -> dict[str, str]:
     body = b""
     async for piece in request.stream():
         body += piece
-        if len(body) > _LONGEST_FORM:
+        if len(body) > longest:
             raise RefusalError(413, "The form is too long.")
     return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
 

@@ -16,5 +16,5 @@ def command(words: Sequence[str], names: Sequence[str], prefix: str) -> str:
     """
     further = [] if prefix == "bull" else ["--prefix", prefix]
     first, *rest = names
-    marked = ["--"] if any(name.startswith("-") for name in rest) else []
+    marked = ["--"] if any(name.startswith("-") and name != "-" for name in rest) else []
     return shlex.join(["bullrush", *words, *further, first, *marked, *rest])

@@ -44,14 +44,21 @@ class Notices:
 def way_back(request: Request, done: Done, notice: str) -> str:
     """Return the address of the page that the form came from, with a notice; that of the queue if it is known no more.
 
+    A page that says itself what was done needs no notice.
+
     Args:
         request: the request. Browsers name the page; only its path below ours is taken, so that it leads nowhere else.
         done: what was done.
         notice: the name of the notice.
     """
     addresses = Addresses(request.scope.get("root_path", ""))
+    if done.page:
+        return addresses.of("q", done.queue, *done.page)
+    if done.job is not None:
+        return addresses.of_job(done.queue, done.job, **{FIELD: notice})
     page = urlsplit(request.headers.get("referer", ""))
-    if done.is_gone or not page.path.startswith(addresses.of("q", "")):
+    is_of_all = page.path in {addresses.of("failures"), addresses.of("schedulers")}
+    if done.is_gone or not (is_of_all or page.path.startswith(addresses.of("q", ""))):
         return addresses.of("q", done.queue, **{FIELD: notice})
     asked = {name: value for name, value in parse_qsl(page.query) if name != FIELD}
     return addresses.with_query(page.path, {**asked, FIELD: notice})

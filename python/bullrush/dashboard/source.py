@@ -130,6 +130,10 @@ class Source:
             )
         return self._handles[name]
 
+    def queue_to_add(self, name: str) -> Queue:
+        """Return a handle by which jobs are added. It refuses a queue of Bull, which cannot read them."""
+        return Queue(name, url=self.url, prefix=self.prefix, timeout=self.timeout, skip_metas_update=True)
+
     @cached_property
     def costs(self) -> Costs:
         """What commands have cost the server, with a connection of its own."""

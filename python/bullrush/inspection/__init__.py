@@ -1,8 +1,10 @@
 """Looking at queues and jobs without changing them: what is due, why a job does not run, which failures are one."""
 
+from bullrush.inspection.coming_runs import coming_runs, run_before
 from bullrush.inspection.due import SECOND_LOOK, DueWork, due_work
 from bullrush.inspection.failures import NEWEST, FailureGroup, failure_of
 from bullrush.inspection.fingerprint import fingerprint
+from bullrush.inspection.holders import Hold, holds
 from bullrush.inspection.overview import Overview, overviews
 from bullrush.inspection.search import AT_ONCE, Searched, SearchPosition
 from bullrush.inspection.trace import readable_trace
@@ -16,16 +18,20 @@ __all__ = [
     "SECOND_LOOK",
     "DueWork",
     "FailureGroup",
+    "Hold",
     "Overview",
     "SearchPosition",
     "Searched",
     "Where",
     "Why",
+    "coming_runs",
     "count_workers",
     "due_work",
     "failure_of",
     "fingerprint",
+    "holds",
     "overviews",
     "readable_trace",
+    "run_before",
     "span",
 ]

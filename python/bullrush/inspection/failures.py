@@ -38,6 +38,7 @@ class FailureGroup:
         last: when the last one failed.
         names: how many jobs there are of each name, the most frequent one first.
         job_ids: the ids of the jobs, those that failed last first.
+        times: when each of these failed; None where that is not known.
     """
 
     id: str
@@ -48,6 +49,7 @@ class FailureGroup:
     last: int | None = None
     names: dict[str, int] = field(default_factory=dict)
     job_ids: list[str] = field(default_factory=list)
+    times: list[int | None] = field(default_factory=list)
 
     @property
     def count(self) -> int:
@@ -56,6 +58,7 @@ class FailureGroup:
 
     def _take(self, job_id: str, name: str, at: int | None) -> None:
         self.job_ids.append(job_id)
+        self.times.append(at)
         self.names[name] = self.names.get(name, 0) + 1
         if at is not None:
             self.first = at if self.first is None else min(self.first, at)

@@ -1,7 +1,7 @@
 """Remembers what happened to jobs, also to those that are gone: written from the event streams into a file."""
 
 from bullrush.recorder.attempts import Attempt
-from bullrush.recorder.history import History, MinuteCounts, Remembered, RememberedJob
+from bullrush.recorder.history import History, MinuteCounts, Remembered, RememberedJob, SlowAttempt, SlowName
 from bullrush.recorder.recorder import MOST_BYTES, Recorder, RecorderProgress
 from bullrush.recorder.waterfall import Bar
 
@@ -15,4 +15,6 @@ __all__ = [
     "RecorderProgress",
     "Remembered",
     "RememberedJob",
+    "SlowAttempt",
+    "SlowName",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bullrush._core import in_sample
 from bullrush.recorder.attempts import OUTCOMES, Attempt, Outcome
@@ -14,12 +14,16 @@ from bullrush.recorder.waterfall import Bar, waterfall
 from bullrush.values import checks
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
 
     from typing_extensions import Self
 
 _MINUTE_MS: Final = 60_000
 _MOST_JOBS: Final = 100
+_SLOWEST: Final = 10
+#: So many of the last attempts are looked at for the slowest ones.
+_LOOKED_AT: Final = 500_000
 #: A recorder says more often than this until when it has seen everything.
 _SILENCE_MS: Final = 5_000
 #: A time that never comes.
@@ -60,6 +64,43 @@ class RememberedJob:
     outcome: Outcome | None
     fingerprint: str | None
     reason: str | None
+
+
+class SlowAttempt(NamedTuple):
+    """How long an attempt took.
+
+    Attributes:
+        took: ms from when a worker claimed the job until the attempt ended.
+        job_id: the job.
+        number: of the attempt; None if that is not known.
+        ended: when it ended, in ms since 1970.
+        outcome: how it ended.
+    """
+
+    took: int
+    job_id: str
+    number: int | None
+    ended: int
+    outcome: Outcome
+
+
+@dataclass
+class SlowName:
+    """How long the attempts of jobs with one name took, in ms.
+
+    Attributes:
+        name: the name; None for jobs whose beginning was not seen.
+        count: how many attempts there are.
+        p50: half of them took no longer.
+        p95: 95 of 100 took no longer.
+        slowest: those that took longest, the slowest first.
+    """
+
+    name: str | None
+    count: int
+    p50: int
+    p95: int
+    slowest: list[SlowAttempt]
 
 
 @dataclass
@@ -210,6 +251,35 @@ class History:
         )
         return [RememberedJob(queue, *row) for row in rows]
 
+    def slowest(self, queue: str, limit: int = _SLOWEST) -> list[SlowName]:
+        """Return how long attempts took, by the name of the job, the slowest name first.
+
+        An attempt takes from when a worker claimed it until it ended. Those whose worker was lost do not count, and
+        only the last 500,000 attempts of all queues are looked at.
+
+        Args:
+            queue: the name of the queue.
+            limit: of how many attempts of each name at most the job is named, the slowest first.
+
+        Raises:
+            InvalidOptionError: the limit is not positive.
+        """
+        most = checks.at_least(1)("limit", limit)
+        rows = self._database.execute(
+            # The plus keeps SQLite from the index of jobs, by which it would read the whole queue.
+            "SELECT name, ended - claimed AS took, job, number, ended, outcome FROM attempts WHERE +queue = ? "
+            f"AND id > (SELECT max(id) FROM attempts) - {_LOOKED_AT} AND claimed IS NOT NULL AND ended >= claimed "
+            "AND outcome IN ('completed', 'failed', 'retried', 'waiting-children') ORDER BY took DESC",
+            [self._number(queue)],
+        )
+        by_name: dict[str | None, list[SlowAttempt]] = {}
+        for name, *fields in rows:
+            by_name.setdefault(name, []).append(SlowAttempt(*fields))
+        found = [
+            SlowName(name, len(all_), _share(all_, 50), _share(all_, 95), all_[:most]) for name, all_ in by_name.items()
+        ]
+        return sorted(found, key=lambda one: (-one.p95, one.name or ""))
+
     def minutes(self, queue: str, since: int, until: int) -> list[MinuteCounts]:
         """Return the counts of each minute of a time, the first one first.
 
@@ -281,6 +351,11 @@ class History:
     ) -> None:
         """Close it."""
         self.close()
+
+
+def _share(slowest_first: Sequence[SlowAttempt], percent: int) -> int:
+    """Return within how many ms so many percent of attempts have ended."""
+    return slowest_first[len(slowest_first) * (100 - percent) // 100].took
 
 
 def _now() -> int:

@@ -125,16 +125,28 @@ impl CoreQueue {
         self.start(move |queue| async move { queue.promote_due(limit).await.map(Output::Number) })
     }
 
-    fn remove(&self, id: String, remove_children: bool) -> Pending {
+    #[pyo3(signature = (id, remove_children, seen=None))]
+    fn remove(&self, id: String, remove_children: bool, seen: Option<(String, String)>) -> Pending {
         self.start(move |queue| async move {
-            Ok(Output::Number(manage::remove(queue.link(), queue.keys(), &id, remove_children).await?))
+            let seen = seen.as_ref().map(|(state, finished_on)| (state.as_str(), finished_on.as_str()));
+            Ok(Output::Number(manage::remove(queue.link(), queue.keys(), &id, remove_children, seen).await?))
         })
     }
 
-    fn retry(&self, id: String, state: String, lifo: bool, reset_made: bool, reset_started: bool) -> Pending {
+    #[pyo3(signature = (id, state, lifo, reset_made, reset_started, finished_on=None))]
+    fn retry(
+        &self,
+        id: String,
+        state: String,
+        lifo: bool,
+        reset_made: bool,
+        reset_started: bool,
+        finished_on: Option<String>,
+    ) -> Pending {
         let options = RetryOptions { lifo, reset_made, reset_started };
         self.write(move |queue| async move {
-            manage::retry(queue.link(), queue.keys(), &id, &state, options).await.map(|()| Output::Nothing)
+            let finished_on = finished_on.as_deref();
+            manage::retry(queue.link(), queue.keys(), &id, &state, options, finished_on).await.map(|()| Output::Nothing)
         })
     }
 

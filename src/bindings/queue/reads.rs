@@ -25,8 +25,8 @@ use bullrush::reads::overview::Overview;
 use bullrush::reads::place::Place;
 use bullrush::reads::workers::Purpose;
 use bullrush::reads::{
-    batches, children, counts, due_work, finished, hashes, job_end, job_fields, metrics, overview, place, profiles,
-    runs, schedulers, servers, workers,
+    batches, children, counts, due_work, finished, hashes, job_end, job_fields, locks, metrics, overview, place,
+    profiles, runs, schedulers, servers, workers,
 };
 
 impl CoreQueue {
@@ -206,6 +206,10 @@ impl CoreQueue {
 
     fn job_fields(&self, ids: Vec<String>, fields: Vec<String>) -> Pending {
         self.read(|queue| async move { job_fields(queue.link(), queue.keys(), &ids, &fields).await })
+    }
+
+    fn locks(&self, ids: Vec<String>) -> Pending {
+        self.read(|queue| async move { locks::locks(queue.link(), queue.keys(), &ids).await })
     }
 
     fn metrics(&self, kind: String, start: i64, end: i64) -> Pending {

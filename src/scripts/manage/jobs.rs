@@ -115,14 +115,26 @@ pub async fn clear_logs(link: &Link, keys: &Keys, id: &str, keep: Option<i64>) -
     eval(link, &call, Retry::InOrder, reply::any).await
 }
 
-/// Removes a job. Returns 1, or 0 when a worker holds it (or, with children, holds a child).
+/// Removes a job. Returns 1, or 0 when a worker holds it (or, with children, holds a child). `seen`: only if it is still in
+/// this state and, if that is a finished one, finished at this time; "" else.
 ///
 /// # Errors
-/// [`Error::Code`] -8.
-pub async fn remove(link: &Link, keys: &Keys, id: &str, remove_children: bool) -> Result<i64> {
+/// [`Error::Code`] -8; with `seen` -1 and -3, and [`Error::OutcomeUnknown`].
+pub async fn remove(
+    link: &Link,
+    keys: &Keys,
+    id: &str,
+    remove_children: bool,
+    seen: Option<(&str, &str)>,
+) -> Result<i64> {
     let mut call = on_job(&lua::manage::REMOVE, keys, id);
     call.arg(flag(remove_children));
-    run_on_job(link, &call, Retry::InOrder, id, "removeJob", "active").await
+    let Some((state, finished_on)) = seen else {
+        return run_on_job(link, &call, Retry::InOrder, id, "removeJob", "active").await;
+    };
+    call.arg(state).arg(finished_on);
+    // Sent again, it would not find the job that it has removed.
+    run_on_job(link, &call, Retry::Never, id, "removeJob", state).await
 }
 
 /// How to retry a finished job.
@@ -135,13 +147,23 @@ pub struct RetryOptions {
     pub reset_started: bool,
 }
 
-/// Moves a `completed` or `failed` job back to wait.
+/// Moves a `completed` or `failed` job back to wait. `finished_on`: only if it still finished at this time.
 ///
 /// # Errors
 /// [`Error::Code`] -1, -3; [`Error::OutcomeUnknown`].
-pub async fn retry(link: &Link, keys: &Keys, id: &str, state: &str, options: RetryOptions) -> Result<()> {
+pub async fn retry(
+    link: &Link,
+    keys: &Keys,
+    id: &str,
+    state: &str,
+    options: RetryOptions,
+    finished_on: Option<&str>,
+) -> Result<()> {
     let mut call = on_job(&lua::manage::RETRY, keys, id);
     call.arg(state).arg(flag(options.lifo)).arg(flag(options.reset_made)).arg(flag(options.reset_started));
+    if let Some(finished_on) = finished_on {
+        call.arg(finished_on);
+    }
     run_on_job(link, &call, Retry::Never, id, "reprocessJob", state).await.map(drop)
 }
 

@@ -203,3 +203,30 @@ def test_hundreds_of_children_leave_the_jobs_between_them_in_order(
         ]
     )
     assert set(dump(queue)) <= {state, *(f"o{n}" for n in range(300)), "meta", "events", "marker"}
+
+
+#: The names of states, by the keys that hold such jobs.
+SEEN = {state: "waiting" if state in ("wait", "paused") else state for state in STATES}
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("seen", sorted({*SEEN.values()}))
+def test_a_job_that_was_seen_goes_only_from_that_state(run, queue, store, dump, state, seen):
+    store("1", state, score=5)
+    before = dump(queue)
+    is_same = SEEN[state] == seen
+    assert run(SCRIPT, queue, "1", False, seen, "") == (1 if is_same else -3)
+    assert (dump(queue) == before) != is_same
+
+
+@pytest.mark.parametrize(("seen", "code"), [("5", 1), ("6", -3), ("", -3)])
+def test_a_job_that_was_seen_goes_only_if_it_has_not_finished_again(run, queue, store, dump, seen, code):
+    store("1", "failed", score=5, finishedOn=5)
+    before = dump(queue)
+    assert run(SCRIPT, queue, "1", False, "failed", seen) == code
+    assert (dump(queue) == before) == (code != 1)
+
+
+def test_a_job_that_was_seen_and_is_gone_is_no_success(run, queue, dump):
+    assert run(SCRIPT, queue, "1", False, "failed", "5") == -1
+    assert dump(queue) == {}

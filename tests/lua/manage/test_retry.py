@@ -100,3 +100,17 @@ def test_a_parent_without_the_outcome_or_without_a_hash_is_not_changed(
     client.zadd(f"bull:{queue}:{state}", {"c": 5})
     assert run(SCRIPT, queue, "c", state, False) == 0
     assert "p:dependencies" not in dump(queue)
+
+
+@pytest.mark.parametrize(("seen", "code"), [("5", 0), ("6", -3), ("", -3)])
+def test_a_job_that_was_seen_moves_only_if_it_has_not_finished_again(run, queue, store, dump, seen, code):
+    store("1", "failed", 5, **RUN)
+    before = dump(queue)
+    assert run(SCRIPT, queue, "1", "failed", False, False, False, seen) == code
+    assert (dump(queue) == before) == (code != 0)
+
+
+def test_a_job_without_a_time_moves_if_it_was_seen_so(run, queue, store, dump):
+    store("1", "failed", 5)
+    assert run(SCRIPT, queue, "1", "failed", False, False, False, "") == 0
+    assert dump(queue)["wait"] == ["1"]

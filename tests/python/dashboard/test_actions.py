@@ -156,7 +156,7 @@ def test_a_get_is_no_change(page: Page, worked: Queue) -> None:
 
 def test_nothing_is_changed_if_it_is_read_only(opened: Callable[..., Page], worked: Queue) -> None:
     page = opened(read_only=True)
-    for verb in ("retry", "promote", "remove", "pause", "resume", "failures/retry"):
+    for verb in ("retry", "promote", "remove", "pause", "resume", "failures/retry", "add", "edit", "bulk/retry"):
         answer = page.post(f"/q/{worked.name}/{verb}", 403, id="2", failure="x", until=1)
         assert answer["error"] == "This dashboard is read-only."
     for path in (f"/q/{worked.name}", f"/q/{worked.name}/jobs/2", f"/q/{worked.name}/failures"):

@@ -35,14 +35,16 @@ def poll(page: Page, path: str, tag: str | None = None, **headers: str) -> httpx
     return page.send("GET", path, headers={**POLL, **({"If-None-Match": tag} if tag else {}), **headers})
 
 
-def live_paths(queue: Queue) -> list[str]:
+def live_paths(page: Page, queue: Queue) -> list[str]:
     live = [route.path for route in ROUTES if isinstance(route, Look) and route.is_live]
-    return [path.replace("{queue}", queue.name).replace("{id}", "5") for path in live]
+    preview = page.post(f"/q/{queue.name}/bulk/retry", state="failed")["preview"]
+    paths = [path.replace("bulk/{id}", f"bulk/{preview}") for path in live]
+    return [path.replace("{queue}", queue.name).replace("{id}", "5") for path in paths]
 
 
 def test_a_page_and_its_live_part_say_the_same(page: Page, worked: Queue) -> None:
     ages = re.compile(r"\d+(\.\d+)? (ms|s|min)\b")
-    for path in live_paths(worked):
+    for path in live_paths(page, worked):
         part = poll(page, path)
         assert part.status_code == 200 and part.text.startswith('<div id="live"') and part.text.endswith("</div>"), path
         assert ages.sub("", part.text) in ages.sub("", page.html(path)), path
@@ -81,7 +83,7 @@ def commands(redis: Redis) -> int:
 
 
 def test_twenty_tabs_cost_what_one_does(page: Page, worked: Queue, redis: Redis, now: list[float]) -> None:
-    for path in live_paths(worked):
+    for path in live_paths(page, worked):
         poll(page, path)  # opens connections, and loads what is asked for seldom
         costs = []
         for tabs in (1, 20):
@@ -94,7 +96,8 @@ def test_twenty_tabs_cost_what_one_does(page: Page, worked: Queue, redis: Redis,
 
             page.loop.run_until_complete(all_of())
             costs.append(commands(redis) - before)
-        assert costs[0] > 0 and abs(costs[1] - costs[0]) <= 0.05 * costs[0], (path, costs)
+        # A preview is in memory.
+        assert (costs[0] > 0 or "/bulk/" in path) and abs(costs[1] - costs[0]) <= 0.05 * costs[0], (path, costs)
 
 
 def test_a_reload_reads_anew(page: Page, queue: Queue, now: list[float]) -> None:
@@ -202,7 +205,7 @@ def test_the_first_load_is_small(page: Page, worked: Queue) -> None:
 
 
 def test_nothing_of_a_page_needs_eval(page: Page, worked: Queue) -> None:
-    texts = [page.html(path) for path in live_paths(worked)] + [
+    texts = [page.html(path) for path in live_paths(page, worked)] + [
         file.read_text() for file in sorted(STATIC.glob("*.js")) if "htmx" not in file.name
     ]
     texts += [file.read_text() for file in sorted((STATIC.parent / "templates").glob("*.html"))]

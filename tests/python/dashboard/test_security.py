@@ -27,8 +27,11 @@ ROLES: dict[str, set[str]] = {
     "operator": {"view", "data", "run", "pause"},
     "admin": set(ACTIONS),
 }
+#: Pages about all queues that somebody may see.
+EACH = ["/", "/about", "/failures", "/workers", "/schedulers", "/audit"]
 #: Each page of a queue, beside the first page.
-PLACES = ("", "/jobs/1", "/failures", "/workers", "/schedulers", "/routes", "/flows/1", "/history")
+PLACES = ("", "/jobs/1", "/failures", "/workers", "/slow", "/schedulers", "/routes", "/flows/1", "/history")
+FORMS = ("/add", "/add?like=1", "/edit/1")
 
 
 def dump(redis: Redis) -> dict[str, Any]:
@@ -43,9 +46,8 @@ def test_a_look_changes_no_key(page: Page, worked: Queue, redis_url: str) -> Non
     with raw(redis_url) as client:
         before = dump(client)
         for path in (
-            "/",
-            "/about",
-            *(f"/q/{worked.name}{place}" for place in PLACES),
+            *EACH,
+            *(f"/q/{worked.name}{place}" for place in (*PLACES, *FORMS)),
             f"/q/{worked.name}?where=name:b*+data.user:*+error:x&state=failed",
         ):
             page.html(path)
@@ -56,7 +58,7 @@ def test_a_look_changes_no_key(page: Page, worked: Queue, redis_url: str) -> Non
 
 def test_every_route_declares_a_right() -> None:
     assert [route for route in ROUTES if route.right not in (*ACTIONS, "each")] == []
-    assert [route.path for route in ROUTES if route.right == "each"] == ["/", "/about"]
+    assert [route.path for route in ROUTES if route.right == "each"] == EACH
     assert [route for route in ROUTES if route.right == "each" and route.method != "get"] == []
     assert [route for route in ROUTES if route.method == "post" and route.right in ("view", "data")] == []
 
@@ -67,9 +69,11 @@ def test_every_route_has_its_status_for_every_role(opened: Callable[..., Page], 
         authenticate=lambda request: None if role == "nobody" else role,
         authorize=lambda name, action, queue: action in ROLES[name],
     )
+    form = {"id": "1", "failure": "none", "until": "1", "state": "failed", "preview": "1"}
+    form |= {"name": "x", "data": "{}", "seen": "none"}
     for route in ROUTES:
         path = route.path.replace("{queue}", worked.name).replace("{id}", "1")
-        got = page.send(route.method.upper(), path, headers=OWN, data={"id": "1", "failure": "none", "until": "1"})
+        got = page.send(route.method.upper(), path, headers=OWN, data=form)
         if role == "nobody":
             assert got.status_code == 401 and worked.name not in got.text, path
         elif route.right == "each" or route.right in ROLES[role]:
@@ -126,9 +130,9 @@ def test_who_sees_one_queue_finds_no_trace_of_another(
         page = opened(authorize=lambda name, action, queue: queue == ours)
         assert theirs in queue.why(waiting.id).sentence and theirs in queue.why(failing.id).sentence
         ids = {waiting.id, failing.id, *(node.job.id for node in below.children or [])}
-        places = [*PLACES, *(f"/jobs/{job_id}" for job_id in ids), "?state=failed", "?state=waiting-children"]
+        places = [*PLACES, *FORMS, *(f"/jobs/{job_id}" for job_id in ids), "?state=failed", "?state=waiting-children"]
         places += [f"/flows/{job_id}" for job_id in ids]
-        paths = ["/", "/about", *(f"/q/{ours}{place}" for place in places)]
+        paths = [*EACH, *(f"/q/{ours}{place}" for place in places)]
         texts = [text for path in paths for text in page.all_of(path)]
         assert len(texts) > 40 and ours in texts[0]
         assert [text for text in texts if theirs in text] == []
@@ -186,10 +190,10 @@ def test_masked_fields_are_in_no_byte(opened: Callable[..., Page], queue: Queue,
         worker.run(until="empty")
     page = opened(mask=["password", "card"])
     (group,) = page.json(f"/q/{queue.name}/failures")["groups"]
+    more = ("/edit/2", "/add?like=2", "/jobs/2", "/flows/2", "?state=failed", "?state=completed")
     paths = [
-        "/",
-        "/about",
-        *(f"/q/{queue.name}{place}" for place in (*PLACES, "/jobs/2", "/flows/2", "?state=failed", "?state=completed")),
+        *EACH,
+        *(f"/q/{queue.name}{place}" for place in (*PLACES, *FORMS, *more)),
     ]
     paths.append(f"/q/{queue.name}?state=failed&failure={group['id']}")
     for path in paths:
@@ -291,7 +295,7 @@ def links_of(text: str) -> set[str]:
 
 
 def test_hostile_texts_run_nowhere(page: Page, hostile: list[str]) -> None:
-    texts = [page.html("/")]
+    texts = [page.html("/"), *(re.sub(r'(?s)<svg class="spark".*?</svg>', "", page.html(place)) for place in EACH)]
     assert {line["queue"] for line in page.json("/")["queues"]}.issuperset(hostile)
     first = {link for link in links_of(texts[0]) if unquote(link).startswith(f"/q/{hostile[0][:20]}")}
     texts += [page.html(link) for link in first]

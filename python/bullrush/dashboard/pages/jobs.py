@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from bullrush.aio import Job
 from bullrush.dashboard.answer import Answer, Asked, demand_known
+from bullrush.dashboard.bulk import RIGHTS, STATES
 from bullrush.dashboard.commands import command
 from bullrush.dashboard.pages.failures import ELSEWHERE
 from bullrush.dashboard.pages.limits import limits
@@ -14,7 +15,7 @@ from bullrush.dashboard.pages.reading import read
 from bullrush.dashboard.pages.searching import PAGE, Found, asked_where, of_failure, searched
 from bullrush.dashboard.refusal import RefusalError
 from bullrush.errors import InvalidOptionError
-from bullrush.extending import FINISHED, registered_routes, run_async
+from bullrush.extending import FINISHED, VERBS, registered_routes, run_async
 from bullrush.inspection import count_workers, due_work
 
 #: Those that somebody looks for first come first.
@@ -64,6 +65,7 @@ async def jobs(asked: Asked) -> Answer:
         "total": found.total,
         "jobs": [await _row(asked, job, may_see_data="data" in may) for job in found.jobs],
         "may": may,
+        "bulk": [] if trouble else [verb for verb in VERBS if state in STATES[verb] and RIGHTS[verb] in may],
         "commands": {
             verb: command([verb], [queue.name], asked.source.prefix),
             "list": _listing(asked, state),
@@ -73,7 +75,7 @@ async def jobs(asked: Asked) -> Answer:
 
 
 async def _find(asked: Asked, state: str, total: int) -> Found:
-    where, failure = await asked_where(asked), asked.query("failure")
+    where, failure = await asked_where(asked, asked.query("where")), asked.query("failure")
     if failure is not None and state == "failed":
         return await of_failure(asked, failure, where)
     if where is not None:

@@ -39,14 +39,13 @@ class Found(NamedTuple):
     search: dict[str, Any] | None = None
 
 
-async def asked_where(asked: Asked) -> Where | None:
-    """Return the filter that stands in the address; None if there is none.
+async def asked_where(asked: Asked, text: str | None) -> Where | None:
+    """Return the filter that somebody has written; None for none.
 
     Raises:
         InvalidOptionError: it cannot be read.
         RefusalError: it looks at what the viewer may not see.
     """
-    text = asked.query("where")
     if text is None or not text.strip():
         return None
     where = Where.read(text)
@@ -56,6 +55,12 @@ async def asked_where(asked: Asked) -> Where | None:
         if name.lower() in asked.masks.fields:
             raise RefusalError(403, f"The values of {name!r} are hidden here, so nobody can search for them.")
     return where
+
+
+async def fitting(asked: Asked, ids: list[str], where: Where) -> list[str]:
+    """Return those of some jobs that fit, and that the viewer may find."""
+    found = await _sift(asked, where, await run_async(_matching(asked, ids, where)))
+    return await _of_seen_queues(asked, found) if where.needs_errors else found
 
 
 async def searched(asked: Asked, state: str, where: Where) -> Found:
@@ -92,8 +97,7 @@ async def of_failure(asked: Asked, failure: str, where: Where | None) -> Found:
     end = start + PAGE
     page = ids[start:end]
     if where is not None:
-        page = await _sift(asked, where, await run_async(_matching(asked, page, where)))
-        page = await _of_seen_queues(asked, page)
+        page = await fitting(asked, page, where)
     return Found(await _jobs(asked, page), min(end, len(ids)), len(ids), end if end < len(ids) else None)
 
 

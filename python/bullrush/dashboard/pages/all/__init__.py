@@ -1,0 +1,1 @@
+"""Pages about all queues that the viewer may see."""

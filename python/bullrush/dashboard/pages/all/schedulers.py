@@ -1,0 +1,112 @@
+"""``/schedulers``: what comes next over all queues, and how the last run ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Final
+
+from bullrush.aio import Queue
+from bullrush.dashboard.answer import Answer, Asked
+from bullrush.dashboard.commands import command
+from bullrush.dashboard.pages.all.queues import readable
+from bullrush.errors import RedisServerError
+from bullrush.extending import Handle, now_ms, reply, run_async
+from bullrush.inspection import coming_runs, run_before
+from bullrush.recorder import History
+
+#: So many are shown, those that are due first, and at most so many of a queue.
+_MOST: Final = 200
+_OF_A_QUEUE: Final = 50
+#: So many of the next runs of each.
+_RUNS: Final = 3
+_FIELDS: Final = ("opts", "finishedOn", "processedOn", "returnvalue")
+
+
+async def all_schedulers(asked: Asked) -> Answer:
+    """Return the page. Data of the jobs are left out: a job has them."""
+    queues = await readable(asked, "view")
+    counts = await run_async(_counts(queues)) if queues else []
+    having = [(queue, count) for queue, count in zip(queues, counts, strict=True) if count]
+    parts = await asyncio.gather(*(_of_queue(queue) for queue, _ in having))
+    found = sorted((one for part in parts for one in part), key=lambda one: one[1]["next"])[:_MOST]
+    content = {
+        "schedulers": await asyncio.gather(*(_shown(asked, queue, one, last) for queue, one, last in found)),
+        "count": sum(count for _, count in having),
+    }
+    return Answer("all_schedulers.html", "Schedulers", content)
+
+
+async def _counts(queues: Sequence[Handle]) -> list[int]:
+    # All of them are asked before the first answer is waited for.
+    asked = [queue.core.count_schedulers() for queue in queues]
+    return [await _count(pending) for pending in asked]
+
+
+async def _count(pending: Any) -> int:
+    try:
+        return int(await reply(pending))
+    except RedisServerError:
+        return 0
+
+
+async def _of_queue(queue: Queue) -> list[tuple[Queue, Any, dict[str, Any]]]:
+    try:
+        found = await queue.get_job_schedulers(0, _OF_A_QUEUE - 1, asc=True)
+        lasts = await run_async(_last_runs(queue, found))
+    except RedisServerError:
+        return []
+    return [(queue, one, last) for one, last in zip(found, lasts, strict=True)]
+
+
+async def _last_runs(handle: Handle, schedulers: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return the last job of each scheduler that has begun, and how it ended."""
+    latest = [_id(one["key"], one["next"]) for one in schedulers]
+    before = [None if (due := run_before(one)) is None else _id(one["key"], due) for one in schedulers]
+    ids = [*latest, *(id for id in before if id is not None)]
+    found = dict(zip(ids, await reply(handle.core.job_fields(ids, _FIELDS)), strict=True)) if ids else {}
+    begun = [id if _outcome(found[id]) != "waits" else other for id, other in zip(latest, before, strict=True)]
+    return [{"id": id, "outcome": None if id is None else _outcome(found[id])} for id in begun]
+
+
+def _id(key: str, due: int) -> str:
+    return f"repeat:{key}:{due}"
+
+
+def _outcome(fields: Sequence[bytes | None]) -> str | None:
+    """Return how a job ended, or what it does; None if it is gone."""
+    opts, finished, started, result = fields
+    if opts is None:
+        return None
+    if finished is None:
+        return "waits" if started is None else "runs"
+    return "failed" if result is None else "completed"
+
+
+async def _shown(asked: Asked, queue: Queue, one: Any, last: dict[str, Any]) -> dict[str, Any]:
+    now = now_ms()
+    memory, job_id = asked.source.memory, last["id"]
+    if last["outcome"] is None and job_id is not None and memory is not None:
+        remembered = await memory.ask(partial(_remembered, queue.name, job_id))
+        last = {**last, "outcome": remembered}
+    latest = _id(one["key"], one["next"])
+    return {
+        "queue": queue.name,
+        "id": one["key"],
+        "name": asked.masks.hide(one.get("name") or ""),
+        "pattern": one.get("pattern"),
+        "every": one.get("every"),
+        "time_zone": one.get("tz"),
+        "made": one.get("iteration_count"),
+        "next": coming_runs(one, now, _RUNS),
+        "last": last,
+        "latest": latest,
+        "may_run": one["next"] > now and await asked.viewer.may("run", queue.name),
+        "command": command(["jobs", "promote"], [queue.name, latest], asked.source.prefix),
+    }
+
+
+def _remembered(queue: str, job_id: str, history: History) -> str | None:
+    found = history.find(queue, job_id=job_id, limit=1)
+    return found[0].outcome if found else None

@@ -1,0 +1,19 @@
+"""``/q/NAME/bulk/ID``: what a change of many jobs would do, does, or has done."""
+
+from __future__ import annotations
+
+from bullrush.dashboard.answer import Answer, Asked
+from bullrush.dashboard.bulk import MOST
+from bullrush.dashboard.bulk_actions import sentence
+
+
+async def bulk(asked: Asked) -> Answer:
+    """Return the page, for who has asked for the change."""
+    found = asked.bulks.of(asked.viewer.name, asked.queue_name, asked.parts["id"])
+    content = {
+        **found.content(),
+        "may": await asked.viewer.rights(asked.queue_name),
+        "sentence": sentence(found),
+        "most": MOST,
+    }
+    return Answer("bulk.html", f"{found.queue}: {found.verb}", content)
