@@ -141,9 +141,9 @@ class Asked:
             filter: which jobs were meant.
             counts: how many were changed.
         """
-        # Nobody knows whether the name of a job quotes a masked field.
+        # Nobody knows whether a filter quotes a masked text.
         meant = {
-            name: HIDDEN if name == "name" and self.masks.needed else value for name, value in (filter or {}).items()
+            name: HIDDEN if name == "where" and self.masks.needed else value for name, value in (filter or {}).items()
         }
         source = None if self.request.client is None else self.request.client.host
         who, where = self.viewer.name, (self.audit.server, self.audit.prefix, self.queue_name)

@@ -43,9 +43,9 @@ def test_a_change_leaves_one_line_that_says_who_what_and_from_where(page: Page, 
 
 
 def test_a_change_of_many_leaves_one_line_with_its_filter_and_counts(page: Page, worked: Queue) -> None:
-    retry_many(page, worked, name="broken")
+    retry_many(page, worked, where="name:broken")
     (line,) = lines(page)
-    assert line["what"] == "retry many" and line["filter"] == {"state": "failed", "name": "broken"}
+    assert line["what"] == "retry many" and line["filter"] == {"state": "failed", "where": "name:broken"}
     assert line["counts"] == {"seen": 2, "done": 2, "meanwhile": 0, "refused": 0}
     assert line["outcome"] == "2 of 2 failed jobs run again."
 
@@ -128,7 +128,7 @@ def test_a_file_that_cannot_be_written_stops_no_change_and_is_said(
 
 def test_no_masked_text_is_noted(opened: Callable[..., Page], worked: Queue, kept: Path) -> None:
     page = opened(mask=["password"], mask_text=["hunter2"], audit=kept)
-    retry_many(page, worked, name="hunter2*")
+    retry_many(page, worked, where="name:hunter2*")
     (line,) = lines(page)
-    assert line["filter"] == {"state": "failed", "name": "***"}
+    assert line["filter"] == {"state": "failed", "where": "***"}
     assert all("hunter2" not in text for text in [*page.all_of("/audit"), kept.read_text()])

@@ -51,14 +51,14 @@ def ended(page: Page, queue: Queue, id: str) -> bool:
 
 
 def test_a_preview_says_how_many_jobs_there_are_and_changes_nothing(page: Page, failed: Queue) -> None:
-    id = preview(page, failed, "retry", name="a")
+    id = preview(page, failed, "retry", where="name:a")
     shown = page.html(f"/q/{failed.name}/bulk/{id}")
     assert "20 failed jobs would run again. Nothing is changed yet." in shown and "Retry these 20" in shown
     assert failed.get_failed_count() == 30
 
 
 def test_all_jobs_that_fit_are_retried_and_no_other(page: Page, failed: Queue) -> None:
-    done = confirm(page, failed, "retry", preview(page, failed, "retry", name="a*"))
+    done = confirm(page, failed, "retry", preview(page, failed, "retry", where="name:a*"))
     assert (done["done"], done["meanwhile"], done["count"]) == (20, 0, 20)
     assert {job.name for job in failed.get_waiting()} == {"a"} and failed.get_waiting_count() == 20
     assert {job.name for job in failed.get_failed()} == {"b"}
@@ -252,9 +252,9 @@ def test_old_previews_are_forgotten(page: Page, failed: Queue, monkeypatch: pyte
 
 
 def test_the_browser_goes_from_the_queue_to_the_preview_and_to_the_result(page: Page, failed: Queue) -> None:
-    queue_page = page.html(f"/q/{failed.name}?state=failed&name=a")
+    queue_page = page.html(f"/q/{failed.name}?state=failed&where=name:a")
     assert "Retry all that fit" in queue_page and f"/q/{failed.name}/bulk/retry" in queue_page
-    led = page.press(f"/q/{failed.name}/bulk/retry", f"/q/{failed.name}?state=failed", state="failed", name="a")
+    led = page.press(f"/q/{failed.name}/bulk/retry", f"/q/{failed.name}?state=failed", state="failed", where="name:a")
     address = led.headers["location"].removeprefix("/ops")
     id = re.fullmatch(rf"/q/{failed.name}/bulk/([\w-]+)", address)
     assert led.status_code == 303 and id is not None
@@ -266,7 +266,7 @@ def test_the_command_of_a_preview_means_the_same_jobs(
     page: Page, failed: Queue, redis_url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("BULLRUSH_URL", redis_url)
-    id = preview(page, failed, "retry", name="b")
+    id = preview(page, failed, "retry", where="name:b")
     command = page.json(f"/q/{failed.name}/bulk/{id}")["command"]
     assert cli.main([*shlex.split(command)[1:], "--yes", "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["done"]) == 10
