@@ -79,7 +79,7 @@ class SearchCalls(Handle):
             InvalidOptionError: the filter cannot be read, or there is no such state.
 
         Redis:
-            A script looks at 100 jobs, and fewer where they are large, so that no call takes 1 ms.
+            A script looks at 100 jobs per call, and at fewer where they are large.
         """
         asked = where if isinstance(where, Where) else Where.read(where)
         if state not in _LISTS:
