@@ -53,6 +53,8 @@ def test_no_page_breaks_its_policy_in_either_theme(browser: Browser, address: st
     SCREENSHOTS.mkdir(exist_ok=True)
     pages = {"queues": "/", **{name or "queue": f"/q/{failed.name}{name}" for name in ("", "/failures", "/workers")}}
     pages |= {"job": f"/q/{failed.name}/jobs/3", "schedulers": f"/q/{failed.name}/schedulers"}
+    pages |= {name: f"/q/{failed.name}/{path}" for name, path in (("slow", "slow"), ("add", "add"), ("edit", "edit/3"))}
+    pages |= {f"all-{name}": f"/{name}" for name in ("failures", "workers", "schedulers", "audit")}
     for theme in ("light", "dark"):
         browser("scheme", theme)
         for name, path in pages.items():

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from bullrush.dashboard.answer import Asked, Done, demand_known
 from bullrush.dashboard.bulk import NAMED, STATES, Bulk
 from bullrush.dashboard.commands import command
+from bullrush.dashboard.pages.failures import ELSEWHERE
 from bullrush.dashboard.pages.searching import asked_where
 from bullrush.dashboard.refusal import RefusalError
 from bullrush.dashboard.selection import Selection, is_later, select
@@ -43,7 +46,8 @@ async def make(verb: Verb, asked: Asked) -> Done:
         asked.note(f"{verb} many", sentence(bulk), done=bulk.trouble is None, filter=meant, counts=bulk.counts())
 
     await asked.bulks.start(bulk, asked.queue, note)
-    return Done(asked.queue_name, sentence(bulk), bulk.command, page=("bulk", bulk.id), further=bulk.content())
+    content = await told(asked, bulk)
+    return Done(asked.queue_name, content["sentence"], bulk.command, page=("bulk", bulk.id), further=content)
 
 
 async def retry_group(asked: Asked) -> Done:
@@ -62,6 +66,16 @@ async def retry_group(asked: Asked) -> Done:
         text += f" {stayed:,} stayed where they are."
     reasons = [f"{job.id}: it ran again meanwhile" for job in later] + bulk.reasons
     return Done(asked.queue_name, text, bulk.command, reasons[:NAMED], counts=bulk.counts())
+
+
+async def told(asked: Asked, bulk: Bulk) -> dict[str, Any]:
+    """Return what the viewer is told of a change: errors may name jobs of queues that the viewer may not see."""
+
+    async def seen(text: str) -> str:
+        return text if await asked.viewer.names_only_seen(text) else f"It is about {ELSEWHERE[3:]}."
+
+    content = {**bulk.content(), "reasons": [await seen(text) for text in bulk.reasons]}
+    return {**content, "trouble": bulk.trouble and await seen(bulk.trouble), "sentence": await seen(sentence(bulk))}
 
 
 def sentence(bulk: Bulk) -> str:

@@ -160,6 +160,22 @@ def test_a_preview_is_for_who_has_asked_and_for_its_queue_and_for_one_change(
     assert failed.get_failed_count() == 30
 
 
+def test_a_reason_that_names_a_queue_of_others_is_not_told(
+    opened: Callable[..., Page], failed: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_: object) -> list[Exception | None]:
+        return [bulk_module.BullrushError("WRONGTYPE bull:elsewhere:7:dependencies")]
+
+    monkeypatch.setattr(bulk_module, "change_seen", refuse)
+    monkeypatch.setattr(bulk_module, "_PART", 1)
+    page = opened(authorize=lambda name, action, queue: queue == failed.name)
+    id = preview(page, failed, "retry")
+    confirm(page, failed, "retry", id)
+    texts = [*page.all_of(f"/q/{failed.name}/bulk/{id}"), *page.all_of("/audit")]
+    assert [text for text in texts if "elsewhere" in text] == []
+    assert "names a queue that you may not see" in texts[0]
+
+
 def test_a_change_of_many_is_made_once(page: Page, failed: Queue) -> None:
     id = preview(page, failed, "retry")
     confirm(page, failed, "retry", id)

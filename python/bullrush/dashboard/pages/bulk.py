@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from bullrush.dashboard.answer import Answer, Asked
 from bullrush.dashboard.bulk import MOST
-from bullrush.dashboard.bulk_actions import sentence
+from bullrush.dashboard.bulk_actions import told
 
 
 async def bulk(asked: Asked) -> Answer:
     """Return the page, for who has asked for the change."""
     found = asked.bulks.of(asked.viewer.name, asked.queue_name, asked.parts["id"])
     content = {
-        **found.content(),
+        **await told(asked, found),
         "may": await asked.viewer.rights(asked.queue_name),
-        "sentence": sentence(found),
         "most": MOST,
     }
     return Answer("bulk.html", f"{found.queue}: {found.verb}", content)
