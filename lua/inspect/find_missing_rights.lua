@@ -16,7 +16,7 @@ local SHAPES = {
   { 'asking discard multi ping time' },
   { 'del exists get hgetall hkeys hlen incr llen lpop persist pttl rpop scard smembers srandmember type unlink', key },
   { 'mget xlen zcard', key },
-  { 'hdel hexists hget hmget hscan lindex lpos lpush rpush sadd srem sismember smismember sscan', key, '0' },
+  { 'hdel hexists hget hmget hscan hstrlen lindex lpos lpush rpush sadd srem sismember smismember sscan', key, '0' },
   { 'bzpopmin expire incrby pexpire xdel zmscore zrank zrem zscan zscore', key, '0' },
   { 'hincrby hset lrange lrem lset ltrim psetex set xrange xrevrange xtrim', key, '0', '0' },
   { 'zadd zcount zrange zrangebyscore zremrangebyrank zremrangebyscore zrevrange', key, '0', '0' },

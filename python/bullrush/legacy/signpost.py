@@ -10,7 +10,6 @@ from bullrush.url import DEFAULT_URL
 
 if TYPE_CHECKING:
     from bullrush.extending import Handle
-    from bullrush.legacy.flavor import LegacyBase
 
 #: The key of the signpost, behind that of the queue.
 SIGNPOST: Final = "ext:moved"
@@ -33,7 +32,7 @@ class Signpost(NamedTuple):
         """Return prefix, name and place of the other queue."""
         return f"{self.prefix}:{self.name}" + (f" at {self.place}" if self.place else "")
 
-    def command(self, queue: LegacyBase) -> str:
+    def command(self, queue: Handle) -> str:
         """Return the command that moves what waits in the queue of Bull, without passwords."""
         words = ["bullrush", "migrate", queue.name, "--to-prefix", self.prefix]
         words += ["--prefix", queue.prefix] if queue.prefix != "bull" else []

@@ -29,6 +29,8 @@ _MOST: Final = 100
 _SHOWN: Final = 5
 #: Who connects at most so many ms before the first failure may have brought it.
 _SHORTLY: Final = 120_000
+#: Redis says in whole seconds for how long somebody has been connected.
+_STEP: Final = 1_000
 _MINUTE: Final = 60_000
 
 
@@ -133,9 +135,9 @@ def _onset(failure: _Failure, connected: Sequence[Connected]) -> dict[str, Any] 
     if first is None:
         return None
     before = [
-        (first - since, one)
+        (max(0, first - since), one)
         for one in connected
-        if one.queue in queues and (since := one.since) is not None and 0 <= first - since <= _SHORTLY
+        if one.queue in queues and (since := one.since) is not None and -_STEP <= first - since <= _SHORTLY
     ]
     if not before:
         return None
