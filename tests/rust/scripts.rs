@@ -179,7 +179,7 @@ async fn management_calls_reach_their_scripts() {
     assert_eq!(error.to_string(), "Missing key for job nope. updateData");
     let error = manage::obliterate(&link, &keys, 10, false).await.unwrap_err();
     assert_eq!(error.to_string(), "Cannot obliterate non-paused queue");
-    assert_eq!(manage::remove(&link, &keys, "1", false).await.unwrap(), 1);
+    assert_eq!(manage::remove(&link, &keys, "1", false, None).await.unwrap(), 1);
     manage::drain(&link, &keys, true, &[]).await.unwrap();
     assert!(inspect::is_drained(&link, &keys, 1, 1_000).await.unwrap());
     manage::pause(&link, &keys).await.unwrap();

@@ -35,6 +35,9 @@ class Repeat(Protocol):
     @property
     def immediately(self) -> bool: ...
 
+class SearchLimits(Protocol):
+    """The attributes of `bullrush.inspection.search.Limits`, which are read by name."""
+
 @final
 class CoreQueue:
     """Producer and getter calls of one queue.
@@ -221,16 +224,9 @@ class CoreQueue:
         states: Sequence[str],
         conditions: Sequence[Condition],
         after: tuple[int, list[str], int] | None,
-        *,
-        jobs: int,
-        found: int,
-        ms: int,
-        share: float,
+        limits: SearchLimits,
     ) -> Pending[FoundJobs]:
-        """Go on with a search of a state, which is one key or several, until one of the limits is reached.
-
-        ``share``: the part of the time in which Redis may be busy with it.
-        """
+        """Go on with a search of a state, which is one key or several, until one of the limits is reached."""
     def matching(self, ids: Sequence[str], conditions: Sequence[Condition]) -> Pending[list[str]]:
         """Return those of some jobs that fit."""
     def get_ranges(self, types: Sequence[str], start: int, end: int, asc: bool) -> Pending[list[str]]: ...

@@ -26,6 +26,22 @@ _FOUND: Final = 1_000
 _LISTS: Final = {**{name: [key] for name, key in STATES.items()}, "waiting": ["wait", "paused"]}
 
 
+class Limits(NamedTuple):
+    """When a part of a search ends, and how much of Redis it takes.
+
+    Attributes:
+        ms: after so long.
+        share: the part of the time in which Redis may be busy with it; 1 is without rests.
+        jobs: when it has looked at so many jobs.
+        found: when it has found so many.
+    """
+
+    ms: int
+    share: float
+    jobs: int
+    found: int
+
+
 class SearchPosition(NamedTuple):
     """Where a search goes on.
 
@@ -86,16 +102,12 @@ class SearchCalls(Handle):
             raise InvalidOptionError(f"There is no job state {state!r}.{nearest(state, _LISTS)}")
         if not asked.may_be_in(state):
             return Searched([], 0, 0, 0, None)
-        first = after is None
         found = await reply(
             self.core.search(
                 _LISTS[state],
                 asked.conditions,
                 after,
-                jobs=AT_ONCE,
-                found=_FOUND,
-                ms=_FIRST if first else _PART,
-                share=1.0 if first else _SHARE,
+                Limits(_FIRST, 1.0, AT_ONCE, _FOUND) if after is None else Limits(_PART, _SHARE, AT_ONCE, _FOUND),
             )
         )
         position = found["after"]

@@ -51,6 +51,22 @@ pub fn fits(conditions: Vec<GivenCondition>, mut values: HashMap<String, Vec<u8>
     filter.takes(&values)
 }
 
+/// When a part of a search ends, as Python gives it.
+#[derive(FromPyObject)]
+struct GivenLimits {
+    jobs: usize,
+    found: usize,
+    ms: u64,
+    share: f64,
+}
+
+impl From<GivenLimits> for Limits {
+    fn from(given: GivenLimits) -> Self {
+        let GivenLimits { jobs, found, ms, share } = given;
+        Limits { jobs, found, time: Duration::from_millis(ms), share }
+    }
+}
+
 type GivenPosition = (usize, Vec<String>, usize);
 
 #[derive(Clone, IntoPyObject)]
@@ -64,18 +80,14 @@ struct PyFound {
 
 #[pymethods]
 impl CoreQueue {
-    #[pyo3(signature = (states, conditions, after, *, jobs, found, ms, share))]
     fn search(
         &self,
         states: Vec<String>,
         conditions: Vec<GivenCondition>,
         after: Option<GivenPosition>,
-        jobs: usize,
-        found: usize,
-        ms: u64,
-        share: f64,
+        limits: GivenLimits,
     ) -> Pending {
-        let (filter, limits) = (filter(conditions), Limits { jobs, found, time: Duration::from_millis(ms), share });
+        let (filter, limits) = (filter(conditions), limits.into());
         let (at, last, looked_at) = after.unwrap_or_default();
         self.start(move |queue| async move {
             let states: Vec<&str> = states.iter().map(String::as_str).collect();
