@@ -72,7 +72,8 @@ class Audit:
         self.file = file
         #: Why the last line was not written; None if it was.
         self.trouble: str | None = None
-        self.server, self.prefix = server, prefix
+        self.server: str = server
+        self.prefix: str = prefix
         self._last: deque[dict[str, Any]] = deque(maxlen=MOST)
 
     def note(self, line: Line) -> None:

@@ -45,7 +45,9 @@ class Search:
         self._trouble: BullrushError | None = None
         self._looked = 0.0
         self.job_ids: list[str] = []
-        self.looked_at = self.total = self.too_large = 0
+        self.looked_at: int = 0
+        self.total: int = 0
+        self.too_large: int = 0
 
     @property
     def is_full(self) -> bool:
