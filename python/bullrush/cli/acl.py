@@ -14,8 +14,7 @@ EXAMPLES = """\
   bullrush acl worker                        a user who may run jobs
   bullrush acl worker producer --user app    one who may run and add jobs
   bullrush acl producer --queue mail         only in this queue and its routes
-  bullrush acl admin --prefix bull --prefix bullmq
-                                             one who may move queues of Bull to another prefix
+  bullrush acl admin --prefix a --prefix b   one who may move queues of Bull from a to b
   bullrush acl reader --json | jq -r '.needed[]'"""
 
 
