@@ -18,6 +18,14 @@ from tests.waiting import wait_until
 _HOUR = 3_600_000
 
 
+@pytest.fixture(autouse=True)
+def all_sentences(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tests on this server may leave queues that need a human, too: no sentence is left out for them."""
+    if "seven" not in request.node.name:
+        monkeypatch.setattr("bullrush.dashboard.pages.attention._MOST", 10_000)
+        monkeypatch.setattr("bullrush.dashboard.pages.attention._FAILING", 10_000)
+
+
 def line_of(page: Page, queue: str) -> dict[str, object]:
     """Return what the first page says about a queue."""
     (line,) = [line for line in page.json("/")["queues"] if line["queue"] == queue]
