@@ -159,7 +159,8 @@ struct Look {
 impl Look {
     /// `shared`: what [`rate_of`] has asked about the queue of a route.
     fn read(replies: Vec<Result<Value>>, shared: Option<Vec<Result<Value>>>) -> Result<Self> {
-        let is_limited_by_base = shared.map_or(Ok(false), may_be_reached)?;
+        // Who may not read the queue of the route, or cannot, learns about the route all the same.
+        let is_limited_by_base = shared.is_some_and(|replies| may_be_reached(replies).unwrap_or(false));
         let replies: Vec<Value> = replies.into_iter().collect::<Result<_>>()?;
         let replies: [Value; READS] = replies.try_into().map_err(|_| Error::Closed)?;
         let [settings, waiting, ranked, delayed, active, running, oldest, started, period, completed, failed, wait, paused, prioritized] =

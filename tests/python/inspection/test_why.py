@@ -306,6 +306,13 @@ def test_a_route_that_shares_a_rate_limit_is_held_up_by_it_and_not_stuck(
     assert route.health(stuck_after=1).problems == () and route.get_waiting_count() == 1
 
 
+def test_a_route_is_looked_at_also_where_the_rate_limit_of_its_queue_cannot_be_read(queue: Queue, redis: Redis) -> None:
+    route = queue.route({"capabilities": ["gpu"]})
+    job = route.add("x")
+    redis.hset(queue.to_key("limiter"), "no", "number")
+    assert route.why(job.id).reasons == ("no-worker",) and route.health().waiting == 1
+
+
 def test_ids_without_data_data_without_a_place_and_nothing_at_all(queue: Queue, redis: Redis) -> None:
     job, other = queue.add("x"), queue.add("y")
     redis.delete(queue.to_key(job.id))
