@@ -8,8 +8,7 @@
 ---         other job) [, "fan_out": wakes a worker per promoted job that is left, see fan_out]
 --- Returns { limiter ttl ms, next due ms, hold[, jobs[, scores]] }; the times are 0 unless fewer than `count` jobs
 ---         could be taken. hold: 1 nothing may be claimed ahead now, 2 the next job must run alone, else 0; below 0
----         there is a rate limit, from 4 on the queue is at its global concurrency (see fetch_jobs). The limiter ttl is
----         below 0 if it is that of the queue's own rate limit although KEYS[2] is given.
+---         there is a rate limit, from 4 on the queue is at its global concurrency (see fetch_jobs).
 ---         jobs is one MessagePack array of id, job, id, job... (see fetch_jobs)
 --- Events  waiting (prev=delayed) per promoted job, active per job
 local call = redis.call

@@ -66,8 +66,6 @@ pub struct Fetched {
     pub rate_limit: Option<usize>,
     /// Milliseconds until the rate limit ends, 0 = not limited.
     pub limit_ttl: i64,
-    /// It is a limit of this queue alone, although that of another one was to count.
-    pub is_own_limit: bool,
     /// When the next delayed job is due (ms since the epoch), 0 = none.
     pub next_delayed: i64,
     /// How many jobs a scan has looked at and left for other workers.
@@ -91,8 +89,7 @@ impl Fetched {
         };
         let jobs = reply::jobs(items.next().filter(|jobs| *jobs != Value::Nil))?;
         let scores = items.next().map_or(Ok(Vec::new()), reply::texts)?;
-        let (limit_ttl, is_own_limit) = (limit_ttl.abs(), limit_ttl < 0);
-        Ok(Fetched { jobs, scores, hold, full, rate_limit, limit_ttl, is_own_limit, next_delayed, unmatched: 0 })
+        Ok(Fetched { jobs, scores, hold, full, rate_limit, limit_ttl, next_delayed, unmatched: 0 })
     }
 }
 

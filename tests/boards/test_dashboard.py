@@ -66,9 +66,9 @@ def test_no_page_breaks_its_policy_in_either_theme(browser: Browser, address: st
 def test_a_failure_is_found_by_keyboard_alone(browser: Browser, address: str, failed: Queue) -> None:
     browser("open", f"{address}/q/{failed.name}?state=failed")
     browser("press", "/")
-    browser("type", "a")
+    browser("type", "name:a")
     browser("press", "Enter")
-    browser("at", f"/q/{failed.name}?state=failed&name=a")
+    browser("at", f"/q/{failed.name}?state=failed&where=name%3Aa")
     assert browser("count", ".rows tbody tr") == 2
     browser("press", "j")
     browser("press", "j")

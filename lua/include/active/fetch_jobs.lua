@@ -4,7 +4,7 @@
 --- @include read_waiting
 --- @include enter_active
 -- Moves up to `count` jobs to active under one token and appends to `reply`:
---   limiter ttl (below 0: of the queue's own rate limit, although that of `shared` was to count), next due ms,
+--   limiter ttl, next due ms,
 --   hold: 1 nothing may be claimed ahead now, 2 the next job must run alone, else 0; below 0 as 1, since -n jobs may
 --   start per window of the rate limit; from 4 on as 1, since the queue is at its global concurrency n after this call:
 --   4n, or 4n + 1 if the marker of the fetch before was taken by a worker,
@@ -31,11 +31,10 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
 
   local head = #reply
   reply[head + 1], reply[head + 2], reply[head + 3] = 0, 0, 0
-  local limiter, active, limit, sign = (shared or P) .. 'limiter', P .. 'active', settings, 1
+  local limiter, active, limit = (shared or P) .. 'limiter', P .. 'active', settings
   if shared and shared ~= P then
     local _, _, theirs = get_target(shared)
-    limit = theirs[3] and theirs or settings
-    sign = limit[3] and not theirs[3] and -1 or 1
+    limit = theirs -- the counter is theirs: a number of the queue's own means nothing beside it
   end
   local max = tonumber(limit[3] or limiter_max)
   if max or blocked or settings[2] then
@@ -49,7 +48,7 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
     if used >= max then
       local ttl = call('PTTL', limiter)
       if ttl > 0 then
-        reply[head + 1] = sign * ttl
+        reply[head + 1] = ttl
         return false
       elseif ttl == 0 then
         call('DEL', limiter)
@@ -179,7 +178,7 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
     return false
   end
   if budget and entering == budget then
-    reply[head + 1] = sign * math.max(call('PTTL', limiter), 0)
+    reply[head + 1] = math.max(call('PTTL', limiter), 0)
     return false
   end
   if taken == wanted and wanted < count then

@@ -66,7 +66,7 @@ impl Engine {
         } else {
             self.lanes.alone.take_if(|alone| *alone == position);
         }
-        let (limit_ttl, is_own_limit, nothing) = (fetched.limit_ttl, fetched.is_own_limit, fetched.jobs.is_empty());
+        let (limit_ttl, nothing) = (fetched.limit_ttl, fetched.jobs.is_empty());
         let state = &mut self.lanes.states[position];
         if let Some(scan) = self.state.options.scan(&state.lane) {
             if fetched.jobs.is_empty() && fetched.unmatched > 0 {
@@ -90,12 +90,7 @@ impl Engine {
         self.receive(FetchedBatch { jobs: fetched.jobs, scores: fetched.scores, sent, recovered: false });
         if limit_ttl > 0 {
             let state = &mut self.lanes.states[position];
-            let limit_ttl = limit_ttl + Share::leaves_after(limit_ttl);
-            if is_own_limit {
-                state.lane.limit_alone_for(limit_ttl);
-            } else {
-                state.lane.limit_for(limit_ttl);
-            }
+            state.lane.limit_for(limit_ttl + Share::leaves_after(limit_ttl));
             state.hint.look_again(); // as soon as the limit is over
         }
     }

@@ -25,8 +25,6 @@ pub struct Lane {
     limit: Arc<RateLimit>,
     /// The locks of the jobs of this queue that the worker holds.
     pub locks: Arc<HeldLocks>,
-    /// A rate limit of this queue alone, if `limit` is that of several.
-    own_limit: RateLimit,
     /// Who holds it: jobs that go back to the queue because their handlers have limited it, and calls that pause it.
     pub holds: AtomicUsize,
     /// Jobs of fetches that were decided before this moment must not start any more.
@@ -56,7 +54,6 @@ impl Lane {
             concurrency: spec.concurrency,
             position,
             locks: Arc::default(),
-            own_limit: RateLimit::default(),
             holds: AtomicUsize::new(0),
             withdrawn_at: Mutex::default(),
             registered: AtomicBool::new(spec.registered),
@@ -140,15 +137,10 @@ impl Lane {
         self.limit.limit_for(ms);
     }
 
-    /// Fetch nothing for that many ms here alone.
-    pub fn limit_alone_for(&self, ms: i64) {
-        self.own_limit.limit_for(ms);
-    }
-
     /// How long nothing may be fetched here.
     #[must_use]
     pub fn limited_for(&self) -> Option<Duration> {
-        self.limit.left().max(self.own_limit.left())
+        self.limit.left()
     }
 
     /// Whether nothing may be fetched here now.

@@ -39,16 +39,17 @@ def test_fetches_count_for_the_limit_of_the_other_queue(add, fetch, fetch_of, cl
 
 
 @pytest.mark.parametrize("script", RULES)
-def test_a_global_limit_of_the_other_queue_goes_before_that_of_the_queue(add, fetch_of, client, queue, base, script):
-    add(queue, *"abcd")
+def test_of_the_global_limits_only_that_of_the_other_queue_counts(add, fetch_of, client, queue, base, script):
+    add(queue, *"abcdef")
     client.hset(f"bull:{queue}:meta", mapping={"max": 1, "duration": 1000})
-    own = fetch_of(script, queue, base, 4)
-    assert list(own.jobs) == ["1"]
-    assert own.limit_ttl < 0  # so the worker knows that the limit is not that of its other queues
-    assert client.pttl(f"bull:{base}:limiter") <= 1000
+    unlimited = fetch_of(script, queue, base, 2)
+    assert list(unlimited.jobs) == ["1", "2"]
+    assert not client.exists(f"bull:{base}:limiter")
+    assert len(fetch_of(script, queue, base, 1, (2, 5000)).jobs) == 1  # the limit of the caller still counts
+    assert client.pttl(f"bull:{base}:limiter") > 1000
     client.hset(f"bull:{base}:meta", mapping={"max": 3, "duration": 60_000})
     theirs = fetch_of(script, queue, base, 4)
-    assert list(theirs.jobs) == ["2", "3"]
+    assert list(theirs.jobs) == ["4", "5"]
     assert theirs.limit_ttl > 0
 
 

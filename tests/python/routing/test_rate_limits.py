@@ -44,6 +44,23 @@ def test_a_global_rate_limit_of_the_queue_counts_for_its_routes(
     assert route.get_waiting_count() == 2
 
 
+@pytest.mark.parametrize(("own", "limiter"), [(1_000, 3), (1, 3), (1, None)])
+def test_a_global_rate_limit_of_a_route_says_nothing_where_the_limit_is_shared(
+    queue: Queue, worker: Callable[..., Worker], own: int, limiter: int | None
+) -> None:
+    """It neither lifts the shared limit nor holds up the route."""
+    queue.add("a")
+    for _ in range(5):
+        queue.add("a", target=GPU)
+    route = queue.route(GPU)
+    route.set_global_rate_limit(own, 60_000)
+    options: Any = {} if limiter is None else {"limiter": {"max": limiter, "duration": 60_000}}
+    worker(lambda job: None, profile=GPU, share_rate_limit=True, autorun=True, concurrency=10, **options)
+    started = 6 if limiter is None else limiter
+    wait_until(lambda: queue.get_completed_count() + route.get_completed_count() == started)
+    assert queue.get_waiting_count() + route.get_waiting_count() == 6 - started
+
+
 @pytest.mark.parametrize(
     ("workers", "concurrency", "most"), [(1, 1, 5), (1, 8, 5), (2, 8, 10), (4, 8, 10), (3, 20, 10)]
 )
