@@ -92,6 +92,26 @@ def test_without_the_check_of_names_the_authority_still_counts(secured, authorit
             Queue("work", url=url_of(secured, other, client, more=more), timeout=60_000).add("any")
 
 
+@pytest.mark.parametrize("option", ["ssl_ca_certs", "ssl_ca_path"])
+def test_a_self_signed_certificate_is_trusted_if_it_is_named_itself(folder, tmp_path, option):
+    """``openssl req -x509`` makes one that calls itself an authority."""
+    own = Authority(folder, "self-signed", "localhost")
+    with serve_tls(own.own, None) as port:
+        (tmp_path / "any.pem").write_bytes(own.certificate.read_bytes())
+        named = f"{option}={tmp_path / 'any.pem' if option == 'ssl_ca_certs' else tmp_path}"
+        assert Queue("work", url=f"rediss://localhost:{port}?{named}").add("any").id
+        by_address = f"rediss://127.0.0.1:{port}?{named}"
+        with pytest.raises(errors.ConnectionLostError, match="not valid for name"):
+            Queue("work", url=by_address, timeout=60_000).add("any")
+        assert Queue("work", url=f"{by_address}&ssl_check_hostname=false").add("any").id
+        # The same name with another key is another certificate.
+        again = Authority(tmp_path, "self-signed", "localhost")
+        for more in ("", "&ssl_check_hostname=false"):
+            with pytest.raises(errors.ConnectionLostError, match="no TLS connection"):
+                url = f"rediss://localhost:{port}?ssl_ca_certs={again.certificate}{more}"
+                Queue("work", url=url, timeout=60_000).add("any")
+
+
 def test_a_folder_of_authorities_is_trusted(secured, authority, client, tmp_path):
     shutil.copy(authority.certificate, tmp_path / "authority.pem")
     url = url_of(secured, authority, client).replace(f"ssl_ca_certs={authority.certificate}", f"ssl_ca_path={tmp_path}")

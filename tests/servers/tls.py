@@ -23,12 +23,13 @@ class Identity:
 
 
 class Authority:
-    """Signs certificates with openssl."""
+    """Signs certificates with openssl. With a host, its own certificate is one of a server, too."""
 
-    def __init__(self, folder: Path, name: str = "authority") -> None:
+    def __init__(self, folder: Path, name: str = "authority", host: str | None = None) -> None:
         self._folder = folder
         self.own = Identity(folder / f"{name}.pem", folder / f"{name}-key.pem")
-        _openssl("req", "-x509", *KEY, "-subj", f"/CN={name}", "-days", "2", *_files(self.own))
+        hosts = ("-addext", f"subjectAltName=DNS:{host}") if host else ()
+        _openssl("req", "-x509", *KEY, "-subj", f"/CN={name}", "-days", "2", *hosts, *_files(self.own))
 
     @property
     def certificate(self) -> Path:
@@ -101,20 +102,22 @@ async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 @contextlib.contextmanager
-def serve_tls(server: Identity, clients: Authority) -> Iterator[int]:
-    """Run a server with TLS that asks clients for a certificate; yield its port.
+def serve_tls(server: Identity, clients: Authority | None) -> Iterator[int]:
+    """Run a server with TLS that asks clients for a certificate of that authority, if any; yield its port.
 
     A Redis that was built without TLS gets a relay in front of it.
     """
     with EmbeddedRedis(port=0, password="") as plain:
         port = int(plain.url.rsplit(":", 1)[1].partition("/")[0])
         with TlsRelay(port, server, clients) as relay:
-            files = {"cert-file": server.certificate, "key-file": server.key, "ca-cert-file": clients.certificate}
-            words = [word for name, value in files.items() for word in (f"--tls-{name}", str(value))]
+            settings = {"cert-file": server.certificate, "key-file": server.key, "port": relay.port + 1}
+            if clients:
+                settings |= {"ca-cert-file": clients.certificate, "auth-clients": "yes"}
+            else:
+                settings |= {"auth-clients": "no"}
+            words = [word for name, value in settings.items() for word in (f"--tls-{name}", str(value))]
             try:
-                secured = EmbeddedRedis(
-                    port=0, password="", args=[*words, "--tls-port", str(relay.port + 1), "--tls-auth-clients", "yes"]
-                )
+                secured = EmbeddedRedis(port=0, password="", args=words)
             except RuntimeError:
                 yield relay.port
                 return

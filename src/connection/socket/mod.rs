@@ -1,12 +1,12 @@
 //! The socket of a connection: opening it, counting its bytes, shutting it down.
 
 mod address;
-mod any_host;
 mod frames;
 mod messages;
 mod meter;
 mod secured;
 mod tls;
+mod trust;
 mod write_end;
 
 use std::io;

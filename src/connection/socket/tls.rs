@@ -5,8 +5,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use rustls::client::WebPkiServerVerifier;
-use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::{Error as PemError, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
@@ -14,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::TlsConnector;
 
-use super::any_host::AnyHost;
+use super::trust::Trust;
 
 /// The options of a TLS connection, named as redis-py names them.
 #[derive(Clone, Debug, Default)]
@@ -58,15 +56,12 @@ impl Tls {
     fn config(&self) -> io::Result<Arc<ClientConfig>> {
         // The provider is given here, so that the default of the process is neither needed nor changed.
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let roots = self.roots()?;
-        let builder = ClientConfig::builder_with_provider(provider.clone())
+        let trust = Trust::new(self.roots()?, provider.clone(), self.any_host)?;
+        let builder = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .map_err(io::Error::other)?;
-        let builder = if self.any_host {
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(any_host(roots, provider)?))
-        } else {
-            builder.with_root_certificates(roots)
-        };
+            .map_err(io::Error::other)?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(trust));
         let config = match self.identity()? {
             Some((chain, key)) => builder.with_client_auth_cert(chain, key).map_err(io::Error::other)?,
             None => builder.with_no_client_auth(),
@@ -80,7 +75,10 @@ impl Tls {
         }
         let mut roots = RootCertStore::empty();
         if let Some(path) = &self.ca_certs {
-            roots.add_parsable_certificates(certificates("ssl_ca_certs", path)?);
+            let (added, _) = roots.add_parsable_certificates(certificates("ssl_ca_certs", path)?);
+            if added == 0 {
+                return Err(unusable("ssl_ca_certs", path, "has no certificate that can be used"));
+            }
         }
         if let Some(path) = &self.ca_path {
             let found = rustls_native_certs::load_certs_from_paths(None, Some(path));
@@ -115,11 +113,6 @@ fn public_roots() -> Arc<RootCertStore> {
         Arc::new(roots)
     };
     ROOTS.get_or_init(read).clone()
-}
-
-fn any_host(roots: Arc<RootCertStore>, provider: Arc<CryptoProvider>) -> io::Result<AnyHost> {
-    let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider).build();
-    Ok(AnyHost(verifier.map_err(io::Error::other)?))
 }
 
 fn certificates(option: &str, path: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
