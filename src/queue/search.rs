@@ -10,6 +10,7 @@ use super::handle::QueueHandle;
 use crate::error::Result;
 use crate::protocol::filter::Filter;
 use crate::reads::listing::{self, Listing};
+use crate::reads::{job_fields_timed, lengths_timed};
 use crate::scripts::inspect;
 
 /// So many ids are listed at a time: it takes Redis about 0.2 ms, also in the middle of a million.
@@ -17,9 +18,11 @@ const WINDOW: usize = 2_000;
 /// So many ids are remembered, and so far before the position they are looked for at first.
 const REMEMBERED: usize = 100;
 const BACK: usize = 1_000;
-/// So many jobs are looked at in a call: it takes Redis about 0.4 ms.
+/// So many jobs are looked at in a write: it takes Redis about 0.3 ms.
 const PART: usize = 100;
-/// After so many bytes a call ends, and longer data is not looked at: either takes Redis less than 1 ms.
+/// Longer fields stay in Redis, and a script looks at them there: to send them would take longer.
+const SHORT: usize = 2_000;
+/// After so many bytes a call of the script ends, and longer data is not looked at: either takes less than 1 ms.
 const BYTES: usize = 200_000;
 const LONGEST: usize = 1_000_000;
 /// Shorter rests are put together.
@@ -158,23 +161,61 @@ impl Search<'_> {
         // Bull 3 kept its markers among the ids.
         let is_asked = |id: &&String| !id.starts_with("0:") && self.filter.takes_id(id);
         let asked: Vec<String> = ids.iter().filter(is_asked).cloned().collect();
-        let (fields, texts) = (self.filter.fields(), self.filter.texts());
-        if fields.is_empty() {
+        if asked.is_empty() || self.filter.fields().is_empty() {
             self.found.ids.extend(asked);
             return Ok(());
         }
-        let mut left = asked.as_slice();
+        let (short, long) = self.by_length(&asked).await?;
+        let mut fitting = self.fetch(&short).await?;
+        fitting.extend(self.look_in_redis(&long).await?);
+        self.found.ids.extend(asked.into_iter().filter(|id| fitting.contains(id)));
+        Ok(())
+    }
+
+    /// Those whose fields are sent, and those that are too long for it.
+    async fn by_length(&mut self, ids: &[String]) -> Result<(Vec<String>, Vec<String>)> {
+        let unbounded: Vec<&str> = self.filter.fields().iter().map(String::as_str).filter(is_unbounded).collect();
+        if unbounded.is_empty() {
+            return Ok((ids.to_vec(), Vec::new()));
+        }
+        let (lengths, busy) = lengths_timed(self.queue.link(), self.queue.keys(), ids, &unbounded).await?;
+        self.pace.rest(busy).await;
+        let (short, long): (Vec<_>, Vec<_>) = ids.iter().zip(lengths).partition(|(_, length)| *length <= SHORT);
+        let ids = |part: Vec<(&String, usize)>| part.into_iter().map(|(id, _)| id.clone()).collect();
+        Ok((ids(short), ids(long)))
+    }
+
+    async fn fetch(&mut self, ids: &[String]) -> Result<HashSet<String>> {
+        if ids.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let (queue, fields) = (self.queue, self.filter.fields());
+        let (values, busy) = job_fields_timed(queue.link(), queue.keys(), ids, fields).await?;
+        let fitting = ids.iter().zip(values).filter(|(_, values)| self.filter.takes(values));
+        let fitting = fitting.map(|(id, _)| id.clone()).collect();
+        self.pace.rest(busy).await;
+        Ok(fitting)
+    }
+
+    async fn look_in_redis(&mut self, ids: &[String]) -> Result<HashSet<String>> {
+        let (fields, texts) = (self.filter.fields(), self.filter.texts());
+        let (mut left, mut fitting) = (ids, HashSet::new());
         while !left.is_empty() {
             let asked = inspect::Asked { longest: LONGEST, most: BYTES, fields, texts: &texts, ids: left };
             let (matches, busy) = inspect::get_matches(self.queue.link(), self.queue.keys(), &asked).await?;
             left = &left[matches.looked_at.clamp(1, left.len())..];
             self.found.too_long += matches.too_long;
-            let fitting = matches.jobs.into_iter().filter(|(_, values)| self.filter.takes(values));
-            self.found.ids.extend(fitting.map(|(id, _)| id));
+            let those = matches.jobs.into_iter().filter(|(_, values)| self.filter.takes(values));
+            fitting.extend(those.map(|(id, _)| id));
             self.pace.rest(busy).await;
         }
-        Ok(())
+        Ok(fitting)
     }
+}
+
+/// Whether a field of a job may be as long as its producer or its handler likes.
+fn is_unbounded(field: &&str) -> bool {
+    matches!(*field, "data" | "failedReason")
 }
 
 impl Position {

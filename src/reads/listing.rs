@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use redis::Cmd;
 
-use super::{ask_each, command, counts};
+use super::{ask_timed, command, counts};
 use crate::connection::Link;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::protocol::{reply, Keys};
 
 /// So often a list is read again that was renamed while it was read: somebody has paused or resumed the queue.
@@ -43,10 +43,10 @@ async fn look(link: &Link, keys: &Keys, states: &[&str], start: usize, count: us
         // Of the keys before this one so many ids are left out.
         let skipped = start.saturating_sub(listing.total);
         let missing = count - listing.ids.len();
-        let (time, size, range) = (redis::cmd("TIME"), counts::size(keys, state), range(keys, state, skipped, missing));
-        let [began, size, ids, ended] = ask_each(link, [time.clone(), size, range, time]).await?;
-        let busy = reply::micros(ended)?.saturating_sub(reply::micros(began)?);
-        listing.busy += Duration::from_micros(u64::try_from(busy).unwrap_or(0));
+        let reads = vec![counts::size(keys, state), range(keys, state, skipped, missing)];
+        let (found, busy) = ask_timed(link, reads).await?;
+        let [size, ids] = <[_; 2]>::try_from(found).map_err(|_| Error::Closed)?;
+        listing.busy += busy;
         listing.total += usize::try_from(reply::integer(size)?).unwrap_or(0);
         listing.ids.extend(reply::texts(ids)?.into_iter().take(missing));
     }

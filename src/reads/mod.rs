@@ -19,6 +19,8 @@ pub mod schedulers;
 pub mod servers;
 pub mod workers;
 
+use std::time::Duration;
+
 use redis::{Cmd, ToRedisArgs, Value};
 
 use crate::connection::{Link, Retry};
@@ -45,6 +47,16 @@ async fn ask_each<const N: usize>(link: &Link, commands: [Cmd; N]) -> Result<[Va
     ask(link, &commands).await?.try_into().map_err(|_| Error::Closed)
 }
 
+/// As [`ask`]; says for how long Redis was busy with it, too, by its own clock.
+async fn ask_timed(link: &Link, mut commands: Vec<Cmd>) -> Result<(Vec<Value>, Duration)> {
+    commands.insert(0, redis::cmd("TIME"));
+    commands.push(redis::cmd("TIME"));
+    let mut replies = ask(link, &commands).await?;
+    let ended = replies.pop().ok_or(Error::Closed)?;
+    let busy = reply::micros(ended)?.saturating_sub(reply::micros(replies.remove(0))?);
+    Ok((replies, Duration::from_micros(u64::try_from(busy).unwrap_or(0))))
+}
+
 /// For each job the values of these fields of its hash; nothing where it has none.
 ///
 /// # Errors
@@ -55,13 +67,50 @@ pub async fn job_fields(
     ids: &[String],
     fields: &[String],
 ) -> Result<Vec<Vec<Option<Vec<u8>>>>> {
+    let values = ask(link, &reads_of_fields(keys, ids, fields)).await?;
+    values.into_iter().map(|values| reply::per_member(fields.len(), values)).collect()
+}
+
+/// As [`job_fields`]; says for how long Redis was busy with it, too.
+///
+/// # Errors
+/// What [`Link::pipeline`] returns.
+pub async fn job_fields_timed(
+    link: &Link,
+    keys: &Keys,
+    ids: &[String],
+    fields: &[String],
+) -> Result<(Vec<Vec<Option<Vec<u8>>>>, Duration)> {
+    let (values, busy) = ask_timed(link, reads_of_fields(keys, ids, fields)).await?;
+    let values = values.into_iter().map(|values| reply::per_member(fields.len(), values));
+    Ok((values.collect::<Result<_>>()?, busy))
+}
+
+fn reads_of_fields(keys: &Keys, ids: &[String], fields: &[String]) -> Vec<Cmd> {
     let read = |id: &String| {
         let mut read = command("HMGET", &[&keys.job(id)]);
         read.arg(fields);
         read
     };
-    let reads: Vec<Cmd> = ids.iter().map(read).collect();
-    ask(link, &reads).await?.into_iter().map(|values| reply::per_member(fields.len(), values)).collect()
+    ids.iter().map(read).collect()
+}
+
+/// For each job how many bytes these fields of its hash have together. Says for how long Redis was busy with it, too.
+///
+/// # Errors
+/// What [`Link::pipeline`] returns.
+pub async fn lengths_timed(
+    link: &Link,
+    keys: &Keys,
+    ids: &[String],
+    fields: &[&str],
+) -> Result<(Vec<usize>, Duration)> {
+    let length = |id: &String, field: &&str| command("HSTRLEN", &[keys.job(id).as_str(), field]);
+    let reads = ids.iter().flat_map(|id| fields.iter().map(move |field| length(id, field)));
+    let (lengths, busy) = ask_timed(link, reads.collect()).await?;
+    let lengths: Vec<i64> = lengths.into_iter().map(reply::integer).collect::<Result<_>>()?;
+    let sum = |of_job: &[i64]| usize::try_from(of_job.iter().sum::<i64>()).unwrap_or(0);
+    Ok((lengths.chunks(fields.len().max(1)).map(sum).collect(), busy))
 }
 
 /// The fields of these hashes, by their whole keys; none for a key that does not exist.

@@ -150,6 +150,20 @@ def test_large_data_is_searched_and_what_is_too_large_is_counted(queue: Queue) -
     assert (found.job_ids, found.looked_at, found.too_large) == (["1"], 52, 1)
 
 
+def test_short_and_long_fields_are_found_in_the_order_of_their_jobs(queue: Queue, redis: Redis) -> None:
+    """Short ones are sent, long ones are looked at in Redis."""
+    lengths = [10, 5_000, 1_900, 250_000, 0, 3_000, 100_000, 60]
+    jobs = queue.add_bulk([{"name": "n", "data": {"x": "y" * length, "z": "needle"}} for length in lengths * 30])
+    newest_first = [job.id for job in reversed(jobs)]
+    assert queue.search("data.z:needle", "waiting").job_ids == newest_first
+    for number, job in enumerate(jobs):
+        redis.hset(f"bull:{queue.name}:{job.id}", "failedReason", "bad luck" + "!" * lengths[number % 8])
+    assert queue.search('error:"bad luck" data.z:needle', "waiting").job_ids == newest_first
+    assert queue.search('error:"!!" data.z:needle', "waiting").job_ids == [
+        job.id for number, job in reversed([*enumerate(jobs)]) if lengths[number % 8] > 1
+    ]
+
+
 def test_a_search_changes_nothing(queue: Queue, redis: Redis) -> None:
     wait_in(redis, queue, range(700))
     before = sorted(redis.scan_iter(f"bull:{queue.name}:*"))
