@@ -21,9 +21,9 @@ pub struct Overview {
     pub work: DueWork,
 }
 
-/// Looks at many queues of one server: in one round trip, and two more for those where jobs wait or run. Jobs that
-/// failed after `lately` have failed lately. `None` for a queue that another server of the cluster has; an error reply is that
-/// of its queue alone.
+/// Looks at many queues of one server: in one round trip, one more for those that have more than completed jobs, and two
+/// more for those where jobs wait or run. Jobs that failed after `lately` have failed lately. `None` for a queue that
+/// another server of the cluster has; an error reply is that of its queue alone.
 ///
 /// # Errors
 /// What [`Link::pipeline`] returns.
@@ -31,10 +31,20 @@ pub async fn overviews(link: &Link, queues: &[Keys], now: i64, lately: i64) -> R
     let slot = if link.ready().await?.cluster { link.endpoint().slot() } else { None };
     let is_here = |keys: &Keys| slot.is_none_or(|slot| slot == keys.slot());
     let asked: Vec<&Keys> = queues.iter().filter(|keys| is_here(keys)).collect();
-    let commands: Vec<Cmd> = asked.iter().flat_map(|keys| first_look(keys, lately)).collect();
-    let mut replies = link.pipeline(&commands, Retry::Look).await?.into_iter();
-    let mut found: Vec<Result<Overview>> = asked.iter().map(|_| read(replies.by_ref().take(READS).collect())).collect();
+    let mut found = ask_all(link, &asked, first_look, read_first).await?;
+    let looked_at = asked.iter().zip(&mut found);
+    let filled = looked_at.filter_map(|(keys, found)| found.as_mut().ok()?.1.then_some((keys, found)));
+    let (filled, places): (Vec<&Keys>, Vec<&mut Result<(Overview, bool)>>) = filled.unzip();
+    let counts = ask_all(link, &filled, |keys| second_look(keys, lately), read_second).await?;
+    for (place, counts) in places.into_iter().zip(counts) {
+        match (place.as_mut(), counts) {
+            (Ok((overview, _)), Ok(counts)) => overview.fill(&counts),
+            (_, Err(error)) => *place = Err(error),
+            (Err(_), Ok(_)) => {}
+        }
+    }
 
+    let mut found: Vec<Result<Overview>> = found.into_iter().map(|found| found.map(|(overview, _)| overview)).collect();
     let mut open = asked.into_iter().zip(&mut found).filter_map(|(keys, found)| {
         let overview = found.as_ref().ok()?;
         (overview.work.waiting + overview.delayed + overview.active > 0).then_some((keys, found))
@@ -51,45 +61,71 @@ pub async fn overviews(link: &Link, queues: &[Keys], now: i64, lately: i64) -> R
     Ok(queues.iter().map(|keys| if is_here(keys) { found.next() } else { None }).collect())
 }
 
-/// How many commands a first look takes.
-const READS: usize = 10;
+/// Asks the same of many queues in one round trip.
+async fn ask_all<const N: usize, T>(
+    link: &Link,
+    queues: &[&Keys],
+    reads: impl Fn(&Keys) -> [Cmd; N],
+    read: impl Fn([Value; N]) -> Result<T>,
+) -> Result<Vec<Result<T>>> {
+    if queues.is_empty() {
+        return Ok(Vec::new());
+    }
+    let commands: Vec<Cmd> = queues.iter().flat_map(|keys| reads(keys)).collect();
+    let mut replies = link.pipeline(&commands, Retry::Look).await?.into_iter();
+    let of_queue = |_: &&Keys| {
+        let found: Vec<Value> = replies.by_ref().take(N).collect::<Vec<_>>().into_iter().collect::<Result<_>>()?;
+        read(found.try_into().map_err(|_| Error::Closed)?)
+    };
+    Ok(queues.iter().map(of_queue).collect())
+}
 
-fn first_look(keys: &Keys, lately: i64) -> [Cmd; READS] {
-    let size = |state| counts::size(keys, state);
+/// The states that an idle queue does not have. Jobs stay in the other ones.
+const PASSING: [&str; 6] = ["wait", "paused", "prioritized", "active", "delayed", "waiting-children"];
+
+/// Most of many queues are idle: one command finds it out.
+fn first_look(keys: &Keys) -> [Cmd; 4] {
     [
         command("HMGET", &[keys.meta(), "paused", "concurrency", "max", "duration"]),
-        command("ZCOUNT", &[&keys.of("failed"), &format!("({lately}"), "+inf"]),
-        size("wait"),
-        size("paused"),
-        size("prioritized"),
-        size("active"),
-        size("delayed"),
-        size("waiting-children"),
-        size("completed"),
-        size("failed"),
+        command("EXISTS", &PASSING.map(|state| keys.of(state))),
+        counts::size(keys, "completed"),
+        counts::size(keys, "failed"),
     ]
 }
 
-/// What a first look has found. Of what is due it has what is true if no job waits.
-fn read(replies: Vec<Result<Value>>) -> Result<Overview> {
-    let replies: Vec<Value> = replies.into_iter().collect::<Result<_>>()?;
-    let [settings, counts @ ..] = <[Value; READS]>::try_from(replies).map_err(|_| Error::Closed)?;
+/// Says, too, whether the queue has jobs in other states than completed.
+fn read_first([settings, passing, completed, failed]: [Value; 4]) -> Result<(Overview, bool)> {
     let settings = reply::per_member(4, settings)?;
     let setting = |at: usize| settings[at].as_deref().and_then(reply::whole).map(|number| number as i64);
-    let counts: Vec<i64> = counts.into_iter().map(reply::integer).collect::<Result<_>>()?;
-    let [failed_lately, wait, paused, prioritized, active, delayed, waiting_children, completed, failed] = counts[..]
-    else {
-        return Err(Error::Closed);
-    };
-    let slots = setting(1);
+    let (completed, failed) = (reply::integer(completed)?, reply::integer(failed)?);
     let work = DueWork {
         paused: settings[0].is_some(),
-        limited: slots.is_some_and(|slots| active >= slots),
-        slots,
+        slots: setting(1),
         rate: setting(2).zip(setting(3)),
-        active,
-        waiting: wait + paused + prioritized,
         ..DueWork::default()
     };
-    Ok(Overview { active, delayed, waiting_children, completed, failed, failed_lately, work })
+    let is_filled = reply::integer(passing)? > 0 || failed > 0;
+    Ok((Overview { completed, failed, work, ..Overview::default() }, is_filled))
+}
+
+fn second_look(keys: &Keys, lately: i64) -> [Cmd; 7] {
+    let [wait, paused, prioritized, active, delayed, waiting_children] = PASSING.map(|state| counts::size(keys, state));
+    let failed_lately = command("ZCOUNT", &[&keys.of("failed"), &format!("({lately}"), "+inf"]);
+    [failed_lately, wait, paused, prioritized, active, delayed, waiting_children]
+}
+
+fn read_second(counts: [Value; 7]) -> Result<[i64; 7]> {
+    let counts: Vec<i64> = counts.into_iter().map(reply::integer).collect::<Result<_>>()?;
+    counts.try_into().map_err(|_| Error::Closed)
+}
+
+impl Overview {
+    /// Of what is due it has what is true if no job waits.
+    fn fill(&mut self, counts: &[i64; 7]) {
+        let [failed_lately, wait, paused, prioritized, active, delayed, waiting_children] = *counts;
+        (self.active, self.delayed, self.waiting_children) = (active, delayed, waiting_children);
+        self.failed_lately = failed_lately;
+        self.work.limited = self.work.slots.is_some_and(|slots| active >= slots);
+        (self.work.active, self.work.waiting) = (active, wait + paused + prioritized);
+    }
 }

@@ -35,6 +35,7 @@ class Addresses:
     """Writes addresses below the place where the app is mounted."""
 
     def __init__(self, root: str) -> None:
+        self.root = root
         self._root = quote(root.rstrip("/"))
 
     def of(self, *parts: str, **query: object) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from bullrush.aio import Queue
 from bullrush.dashboard.answer import Answer, Asked
@@ -15,7 +15,7 @@ from bullrush.errors import BullrushError, ConnectionLostError, RedisServerError
 from bullrush.extending import STUCK_AFTER, now_ms, run_async
 from bullrush.inspection import SECOND_LOOK, Overview, count_workers, overviews
 
-#: So many paused queues are asked at the same time.
+#: So many queues are asked for more at the same time.
 _GROUP: Final = 50
 _HOUR: Final = 3_600_000
 
@@ -54,11 +54,17 @@ async def _lines(queues: Sequence[Queue], workers: Mapping[str, int | None]) -> 
     lately = now_ms() - _HOUR
     found = await run_async(overviews(queues, lately))
     stuck = await _stuck(queues, found, lately)
+    seen = list(zip(queues, found, strict=True))
+    asked = [(queue, one) for queue, one in seen if one.error or (one.work.paused and one.work.waiting)]
+    more: dict[str, _More] = {}
+    for first in range(0, len(asked), _GROUP):
+        group = asked[first : first + _GROUP]
+        answers = await asyncio.gather(*(_more(queue, one) for queue, one in group))
+        more |= {queue.name: answer for (queue, _), answer in zip(group, answers, strict=True)}
     lines = []
-    for first in range(0, len(queues), _GROUP):
-        group = slice(first, first + _GROUP)
-        asked = zip(queues[group], found[group], strict=True)
-        lines += await asyncio.gather(*(_line(queue, seen, workers[queue.name], stuck) for queue, seen in asked))
+    for queue, one in seen:
+        added, error = more.get(queue.name, _More())
+        lines.append(Line(queue.name, one, workers[queue.name], queue.name in stuck, added, error))
     return lines
 
 
@@ -77,20 +83,26 @@ async def _stuck(queues: Sequence[Queue], found: Sequence[Overview], lately: int
     return {queue.name for (queue, before), now in looks if now.work.is_still_stuck(before, STUCK_AFTER)}
 
 
-async def _line(queue: Queue, found: Overview, workers: int | None, stuck: Collection[str]) -> Line:
-    """Return what the page says about a queue. One that cannot be read must not hide all others."""
+class _More(NamedTuple):
+    """What only some queues are asked for: when the next job of a paused one was added, why one cannot be read."""
+
+    next_added: int | None = None
+    error: str | None = None
+
+
+async def _more(queue: Queue, found: Overview) -> _More:
+    """Ask it. A queue that cannot be read must not hide all others."""
     try:
         if found.error is not None:
             await queue.get_job_counts()  # its error names the key
-            return Line(queue.name, found, error=refused(found.error))
-        added = await _next_added(queue) if found.work.paused and found.work.waiting else None
+            return _More(error=refused(found.error))
+        return _More(await _next_added(queue))
     except ConnectionLostError:
         raise
     except RedisServerError as error:
-        return Line(queue.name, found, error=refused(error))
+        return _More(error=refused(error))
     except BullrushError as error:
-        return Line(queue.name, found, error=str(error))
-    return Line(queue.name, found, workers, queue.name in stuck, added)
+        return _More(error=str(error))
 
 
 async def _next_added(queue: Queue) -> int | None:
