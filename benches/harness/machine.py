@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from redis import Redis
 
 from benches.harness.server import BenchServer
 
@@ -47,3 +51,29 @@ def _cpu_model() -> str:
         return platform.processor() or "unknown CPU"
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.machine()
+
+
+@contextmanager
+def apart(redis: Redis) -> Iterator[None]:
+    """Give the server a processor of its own: a call that waits for one would seem to take long.
+
+    Only Linux with two processors or more does it.
+    """
+    processors = sorted(getattr(os, "sched_getaffinity", lambda _: ())(0))
+    if len(processors) < 2:
+        yield
+        return
+    server = int(redis.info("server")["process_id"])
+    _place(server, processors[:1])
+    _place(os.getpid(), processors[1:])
+    try:
+        yield
+    finally:
+        for process in (server, os.getpid()):
+            _place(process, processors)
+
+
+def _place(process: int, processors: list[int]) -> None:
+    """Let all threads of a process run on these processors."""
+    for thread in Path(f"/proc/{process}/task").iterdir():
+        os.sched_setaffinity(int(thread.name), processors)
