@@ -76,7 +76,13 @@ async function main() {
   const page = context.pages()[0] ?? (await context.newPage());
   page.setDefaultTimeout(PATIENCE_MS);
   const complaints = [];
-  page.on('console', message => message.type() === 'error' && complaints.push(message.text()));
+  // A page that is left takes its open requests with it, and htmx says so. Requests that fail otherwise are told below.
+  const isLeft = text => text.includes('Failed to fetch');
+  page.on('console', message => message.type() === 'error' && !isLeft(message.text()) && complaints.push(message.text()));
+  page.on('requestfailed', request => {
+    const { errorText } = request.failure();
+    if (errorText !== 'net::ERR_ABORTED') complaints.push(`${errorText}: ${request.url()}`);
+  });
   page.on('pageerror', error => complaints.push(String(error)));
   const requests = [];
   page.on('request', request => requests.push(request.url()));
