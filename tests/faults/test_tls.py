@@ -107,8 +107,8 @@ def test_a_self_signed_certificate_is_trusted_if_it_is_named_itself(folder, tmp_
         # The same name with another key is another certificate.
         again = Authority(tmp_path, "self-signed", "localhost")
         for more in ("", "&ssl_check_hostname=false"):
+            url = f"rediss://localhost:{port}?ssl_ca_certs={again.certificate}{more}"
             with pytest.raises(errors.ConnectionLostError, match="no TLS connection"):
-                url = f"rediss://localhost:{port}?ssl_ca_certs={again.certificate}{more}"
                 Queue("work", url=url, timeout=60_000).add("any")
 
 

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import httpx
+
 from bullrush import Job, aio, errors
 
 
@@ -17,6 +19,36 @@ class OddError(Exception):
     def __init__(self, one: str, two: str) -> None:
         super().__init__(one)
         self.two = two
+
+
+class UnreachableError(ConnectionError):
+    """Its constructor takes other arguments than its text."""
+
+    def __init__(self, host: str, port: int) -> None:
+        super().__init__(f"{host}:{port}")
+        self.host = host
+
+
+class DescribedError(ConnectionError):
+    """Its text needs an attribute that cannot be sent."""
+
+    def __init__(self, one: str, two: str) -> None:
+        self.about = lambda: f"{one} and {two}"
+
+    def __str__(self) -> str:
+        return self.about()
+
+
+def raise_odd(job: Job) -> None:
+    """Raise an exception that its constructor cannot make again."""
+
+    class LocalError(UnreachableError):
+        pass
+
+    if job.data == "library":
+        request = httpx.Request("GET", "http://here")
+        raise httpx.HTTPStatusError("503", request=request, response=httpx.Response(503, request=request))
+    raise {"own": UnreachableError, "local": LocalError, "text": DescribedError}[job.data]("redis", 1)
 
 
 def act(job: Job) -> Any:

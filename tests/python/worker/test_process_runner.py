@@ -9,12 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from bullrush import Queue, Worker, errors
 from tests.waiting import wait_until
 
-from .process_handlers import act, act_async, batch, forking
+from .process_handlers import DescribedError, UnreachableError, act, act_async, batch, forking, raise_odd
 
 PROGRAM = Path(__file__).with_name("process_main.py")
 
@@ -104,6 +105,29 @@ def test_the_exception_of_a_handler_is_stored_as_the_failed_reason(
     if data == "raise":
         assert stored.stacktrace[0].startswith("ValueError: boom")
         assert 'raise ValueError("boom")' in stored.stacktrace[0]
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "reason"),
+    [
+        ("own", UnreachableError, "redis:1"),
+        ("local", UnreachableError, "redis:1"),
+        ("text", DescribedError, "redis and 1"),
+        ("library", httpx.HTTPStatusError, "503"),
+    ],
+)
+def test_the_worker_knows_the_class_of_an_exception_that_its_constructor_cannot_make_again(
+    queue: Queue, worker: Callable, data: str, kind: type[Exception], reason: str
+) -> None:
+    job = queue.add("n", data, attempts=2)
+    seen: list[BaseException] = []
+    worker(raise_odd, classify=seen.append).run(until="drained")
+    stored = queue.get_job(job.id)
+    assert stored is not None
+    assert (stored.failed_reason, stored.attempts_made) == (reason, 2)
+    assert all(isinstance(error, kind) for error in seen)
+    assert len(seen) == 2
+    assert getattr(seen[0], "host", "redis") == "redis"
 
 
 def test_a_handler_moves_its_job(queue: Queue, worker: Callable) -> None:

@@ -15,13 +15,14 @@ from multiprocessing import connection, parent_process
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from bullrush.job.context import RUNNING
-from bullrush.job.failure import INDESCRIBABLE, describe
+from bullrush.job.failure import describe
 from bullrush.job.job import AsyncJob, Job
 from bullrush.job.owner import Changes
 from bullrush.job.record import GivenRecord
 from bullrush.queue.queue import Queue
 from bullrush.values.encoding import JSON, NULL, encode
 from bullrush.worker.handlers.signature import is_async, of_job
+from bullrush.worker.process.raised import Raised, raised
 from bullrush.worker.processor import results_per_job
 
 if TYPE_CHECKING:
@@ -50,15 +51,6 @@ class SentJob(NamedTuple):
     token: str | None
     queue_name: str
     fields: Mapping[str, bytes]
-
-
-class Raised(NamedTuple):
-    """An exception, as it is sent back: pickled if that is possible, and its parts for building a similar one."""
-
-    pickled: bytes | None
-    kinds: tuple[str, ...]
-    text: str
-    stack: str
 
 
 class JobRunResult(NamedTuple):
@@ -148,7 +140,7 @@ def _caller(setup: ProcessSetup, pipe: Connection) -> Callable[[list[SentJob]], 
         try:
             values = call(jobs) if setup.batched else [call(jobs[0])]
         except BaseException as error:
-            return [_run_result(job, _raised(error)) for job in jobs]
+            return [_run_result(job, raised(error)) for job in jobs]
         results = results_per_job(values, len(jobs))
         return [_run_result(job, _encoded(value)) for value, job in zip(results, jobs, strict=True)]
 
@@ -179,22 +171,8 @@ def _run_result(job: Job | AsyncJob, result: bytes | Raised) -> JobRunResult:
 
 def _encoded(value: Any) -> bytes | Raised:
     if issubclass(type(value), BaseException):
-        return _raised(value)
+        return raised(value)
     try:
         return NULL if value is None else encode(value, "returnvalue")
     except BaseException as error:
-        return _raised(error)
-
-
-def _raised(error: BaseException) -> Raised:
-    try:
-        failure = describe(error, retry=True)
-    except BaseException:  # reading an exception runs user code
-        return Raised(None, ("Exception",), INDESCRIBABLE, "")
-    try:
-        pickled = pickle.dumps(error)
-        pickle.loads(pickled)
-    except BaseException:
-        pickled = None
-    kinds = tuple(kind.__name__ for kind in type(error).__mro__ if kind not in {BaseException, object})
-    return Raised(pickled, kinds, failure.reason, failure.stack)
+        return raised(error)

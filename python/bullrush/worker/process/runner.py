@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 from orjson import loads
 
 from bullrush.errors import ClosedError, InvalidOptionError, JobCancelledError, WorkerProcessError
-from bullrush.job.failure import STACK_ATTRIBUTE
 from bullrush.job.job import JobCalls
 from bullrush.worker.logs import LOG
-from bullrush.worker.process.child import TAKEN, JobRunResult, ProcessSetup, Raised, SentJob, main
+from bullrush.worker.process.child import TAKEN, JobRunResult, ProcessSetup, SentJob, main
+from bullrush.worker.process.raised import rebuilt
 from bullrush.worker.processor import NotStartedError
 from bullrush.worker.running.runner import give_back, nothing
 from bullrush.worker.running.threads import ThreadRunner
@@ -443,22 +443,5 @@ def _sent(job: JobCalls) -> SentJob:
 
 
 def _value(ran: JobRunResult, job: JobCalls) -> Any:
-    result = ran.result
     job._apply_changes(ran.changes)
-    if isinstance(result, bytes):
-        return loads(result)
-    error = _rebuilt(result)
-    with contextlib.suppress(Exception):  # an exception may refuse attributes
-        setattr(error, STACK_ATTRIBUTE, result.stack)
-    return error
-
-
-def _rebuilt(raised: Raised) -> BaseException:
-    if raised.pickled is not None:
-        with contextlib.suppress(Exception):
-            error: BaseException = pickle.loads(raised.pickled)
-            return error
-    kind: type[BaseException] = Exception
-    for name in reversed(raised.kinds):
-        kind = type(name, (kind,), {})
-    return kind(raised.text)
+    return loads(ran.result) if isinstance(ran.result, bytes) else rebuilt(ran.result)
