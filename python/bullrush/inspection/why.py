@@ -240,7 +240,12 @@ def _active(seen: Seen, job: JobFields) -> tuple[tuple[str, ...], str]:
         return ("claimed",), f"It was claimed{where}, and starts there when a slot is free."
     attempt = _of_attempts(job.attempts_made + 1, job)
     lasts = "has no end" if seen.place.lock_ttl < 0 else f"holds for {span(seen.place.lock_ttl)}"
-    gone = " No worker is connected any more: it runs again when its lock has ended." if seen.workers == 0 else ""
+    gone = (
+        " No worker is connected: this one closes, and ends its jobs, or it is gone. Then the lock is not renewed, and "
+        "the job runs again after it."
+        if seen.workers == 0
+        else ""
+    )
     return ("running",), (
         f"It has run for {span(seen.place.now - job.processed_on)}{where}, attempt {attempt}; its lock {lasts}.{gone}"
     )

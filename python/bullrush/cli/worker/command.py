@@ -62,6 +62,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="jobs at a time per process, of each target (default: as the target says, or 1 per queue)",
     )
     add("-p", "--processes", type=count, default=1, metavar="N", help="processes; one that dies is replaced")
+    add("--max-jobs", type=count, metavar="N",
+        help="replace a process after N jobs of a target, for handlers that lose memory")  # fmt: skip
     add("--burst", action="store_true", help="exit when no job can be taken now; delayed jobs stay")
     add("--reload", action="store_true", help="restart when a Python file changes; needs 'bullrush[reload]'")
     add("--check", action="store_true", help="import, connect, say what would run, and exit")
@@ -86,8 +88,8 @@ def run(options: argparse.Namespace) -> int:
         module, _, name = target.partition(":")
         if not module or not name:
             raise CommandError(f"{target!r} is no target: write module:object, such as app.jobs:tasks", USAGE)
-    if options.reload and options.burst:
-        raise CommandError("--reload and --burst exclude each other", USAGE)
+    if options.burst and (options.reload or options.max_jobs):
+        raise CommandError(f"{'--reload' if options.reload else '--max-jobs'} and --burst exclude each other", USAGE)
     check_queues(options.queues)
     if getattr(options, "routes_only", False) and options.profile is None:
         raise CommandError('--routes-only needs --profile, such as --profile \'{"capabilities": ["gpu"]}\'', USAGE)
@@ -96,7 +98,8 @@ def run(options: argparse.Namespace) -> int:
 
     # Before the targets are imported, whose own configuration then takes precedence.
     set_up_logs(options.log_level, as_json=options.log_json)
-    if not options.check and (options.processes > 1 or options.reload):
+    needs_supervisor = options.processes > 1 or options.reload or options.max_jobs
+    if needs_supervisor and not options.check and options.control is None:
         from bullrush.cli.worker.processes.supervisor import Supervisor
 
         if options.url:

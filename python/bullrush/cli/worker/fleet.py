@@ -20,19 +20,28 @@ _log: Final = logging.getLogger("bullrush")
 class Fleet:
     """Workers that start and end together."""
 
-    def __init__(self, workers: Sequence[AnyWorker], on_end: Callable[[], None], *, burst: bool = False) -> None:
+    def __init__(
+        self,
+        workers: Sequence[AnyWorker],
+        on_end: Callable[[], None],
+        *,
+        burst: bool = False,
+        max_jobs: int | None = None,
+    ) -> None:
         """Make a fleet.
 
         Args:
             workers: the workers.
             on_end: called on the thread of each worker that has ended.
             burst: end each worker when it can take no job now; delayed jobs stay.
+            max_jobs: end each worker after so many jobs.
         """
         self.workers: list[AnyWorker] = list(workers)
         #: The exit code, other than `ENDED` once a worker has stopped with an error.
         self.code: int = ENDED
         self._on_end = on_end
         self._until: Final = "empty" if burst else None
+        self._max_jobs = max_jobs
         self._closing = False
         self._ended = 0
         self._lock = threading.Lock()
@@ -53,6 +62,11 @@ class Fleet:
         return self._ended == len(self.workers)
 
     @property
+    def is_worn(self) -> bool:
+        """True once a worker has run as many jobs as it may: the process is to be replaced."""
+        return self._max_jobs is not None and self._ended > 0
+
+    @property
     def has_left_jobs(self) -> bool:
         """True if a worker has ended before its jobs."""
         return any(map(has_left_jobs, self.workers))
@@ -71,7 +85,7 @@ class Fleet:
 
     def _run(self, worker: Any) -> None:
         try:
-            begun = worker.run(until=self._until, signals=False)
+            begun = worker.run(until=self._until, max_jobs=self._max_jobs, signals=False)
             if not isinstance(worker, Blocking):
                 asyncio.run(begun)
         except ClosedError:

@@ -43,7 +43,9 @@ class Process:
         self._address: tuple[str, int] | None = options.health_port
         self._closing_since: float | None = None
         self._monitor = Monitor(workers)
-        self.fleet: Fleet = Fleet(workers, lambda: self._orders.put(_ENDED), burst=options.burst)
+        self.fleet: Fleet = Fleet(
+            workers, lambda: self._orders.put(_ENDED), burst=options.burst, max_jobs=options.max_jobs
+        )
 
     def order(self, order: str) -> None:
         """Tell the main thread what to do; from any thread, and from signal handlers."""
@@ -85,7 +87,7 @@ class Process:
             order = self._orders.next()
             if order == FORCE:
                 self._end_now()
-            elif not self.closing and (order == STOP or self.fleet.code):
+            elif not self.closing and (order == STOP or self.fleet.code or self.fleet.is_worn):
                 self._close()
         return self._ended()
 

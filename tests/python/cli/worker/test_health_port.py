@@ -18,7 +18,7 @@ from tests.waiting import wait_until
 from .conftest import Start
 from .health import get, page
 
-OPTIONS = ("burst", "concurrency", "health_port", "log_json", "prefix", "reload", "shutdown_timeout")
+OPTIONS = ("burst", "concurrency", "health_port", "log_json", "max_jobs", "prefix", "reload", "shutdown_timeout")
 
 
 def value(text: str, sample: str) -> float:

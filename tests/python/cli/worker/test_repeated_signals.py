@@ -14,7 +14,14 @@ from bullrush.cli.worker.serve import Process
 from bullrush.worker.running.signals import _Signals
 
 OPTIONS = argparse.Namespace(
-    processes=0, reload=False, burst=False, health_port=None, shutdown_timeout=None, targets=[], queues=[]
+    processes=0,
+    reload=False,
+    burst=False,
+    max_jobs=None,
+    health_port=None,
+    shutdown_timeout=None,
+    targets=[],
+    queues=[],
 )
 
 

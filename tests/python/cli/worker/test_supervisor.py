@@ -37,6 +37,28 @@ def test_a_killed_process_is_replaced_and_its_jobs_run_again(start: Start, queue
     assert command.ends() == 0, command.output
 
 
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_process_is_replaced_after_so_many_jobs(start: Start, queue: Queue, processes: int) -> None:
+    queue.add_bulk([{"name": "n", "data": {"seconds": 0.01}}] * 12)
+    command = start("jobs:blocking", "-p", str(processes), "--max-jobs", "4")
+    wait_until(lambda: queue.get_completed_count() == 12, "all jobs have run")
+    command.prints("has run its jobs", 2)
+    wait_until(lambda: len(children(command)) == processes, "the last one is replaced, too")
+    assert all(queue.get_job(job.id).attempts_started == 1 for job in queue.get_completed())
+    assert "ERROR" not in command.output
+    command.terminate()
+    assert command.ends() == 0, command.output
+
+
+def test_a_process_that_is_replaced_ends_the_jobs_of_its_other_workers(start: Start, queue: Queue) -> None:
+    queue.add_bulk([{"name": "n", "data": {"seconds": 1}}, *[{"name": "n", "data": {"seconds": 0.01}}] * 3])
+    command = start("jobs:blocking", "-c", "2", "--max-jobs", "3")
+    wait_until(lambda: queue.get_completed_count() == 4, "all jobs have run")
+    assert all(queue.get_job(job.id).attempts_started == 1 for job in queue.get_completed())
+    command.terminate()
+    assert command.ends() == 0, command.output
+
+
 def test_a_supervisor_of_one_process_says_so(start: Start, queue: Queue) -> None:
     pytest.importorskip("watchfiles")
     queue.add("n", {"seconds": 30})

@@ -94,7 +94,7 @@ def _words(options: argparse.Namespace, name: str | None) -> list[str]:
     words: list[str] = []
     for queue in options.queues:
         words += ["--queue", str(queue)]
-    for option in ("concurrency", "shutdown_timeout", "prefix", "log_level"):
+    for option in ("concurrency", "max_jobs", "shutdown_timeout", "prefix", "log_level"):
         if (value := getattr(options, option)) is not None:
             words += [f"--{option.replace('_', '-')}", str(value)]
     if name is not None:

@@ -42,6 +42,7 @@ class Supervisor:
         self.children: list[Child] = [Child(number, options) for number in range(1, options.processes + 1)]
         self._reload: Final[bool] = options.reload
         self._burst: Final[bool] = options.burst
+        self._max_jobs: Final[int | None] = options.max_jobs
         self._steps: Steps[Callable[[], None]] = Steps()
         self._running = 0
         self._ended = False
@@ -120,6 +121,12 @@ class Supervisor:
         elif self._ended:
             _log.error("Process %d of %d %s", child.number, len(self.children), _how(code))
             self.code = max(self.code, ABANDONED)
+        elif self._max_jobs and code == ENDED and not self._restarting:
+            _log.info(
+                "Process %d of %d has run its jobs: another one takes its place", child.number, len(self.children)
+            )
+            child.forget_deaths()
+            self._start(child)
         elif self._restarting or (self._reload and code == ENDED):
             self._restarting = self._running > 0
             child.forget_deaths()
