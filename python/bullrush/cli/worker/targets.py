@@ -175,7 +175,10 @@ def _limited(worker: AnyWorker, options: argparse.Namespace, asked: Mapping[str,
         return worker
     for queue in queues:
         if queue.weight is not None:
-            raise TargetError(f"-Q {queue}: a weight is for queues that share a worker, and {queue.name} has its own")
+            raise TargetError(
+                f"-Q {queue}: a weight is for queues that share a worker, and {queue.name} has its own. Functions share "
+                f"one, registries do not: give it slots instead, -Q {queue.name}=N"
+            )
     concurrency = (queues and queues[0].concurrency) or options.concurrency
     if concurrency is not None:
         worker.concurrency = concurrency
