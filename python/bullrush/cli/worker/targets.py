@@ -176,8 +176,8 @@ def _limited(worker: AnyWorker, options: argparse.Namespace, asked: Mapping[str,
     for queue in queues:
         if queue.weight is not None:
             raise TargetError(
-                f"-Q {queue}: a weight is for queues that share a worker, and {queue.name} has its own. Functions share "
-                f"one, registries do not: give it slots instead, -Q {queue.name}=N"
+                f"-Q {queue}: a weight is for queues that share a worker, and {queue.name} has its own. "
+                f"Functions share one, registries do not: give it slots instead, -Q {queue.name}=N"
             )
     concurrency = (queues and queues[0].concurrency) or options.concurrency
     if concurrency is not None:
