@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, ge
 import orjson
 
 from bullrush.base.operation import reply
-from bullrush.errors import BullrushError, JobNotFoundError, JobStateError
+from bullrush.errors import BullrushError, JobLockMismatchError, JobNotFoundError, JobStateError
 
 if TYPE_CHECKING:
     from bullrush._core import CoreQueue, Pending
@@ -28,10 +28,6 @@ class SeenJob(NamedTuple):
 
     id: str
     finished_on: str
-
-
-class HeldError(BullrushError):
-    """A worker runs the job that was to be removed."""
 
 
 async def seen_jobs(core: CoreQueue, ids: Sequence[str]) -> list[SeenJob]:
@@ -64,7 +60,7 @@ async def change_seen(core: CoreQueue, verb: Verb, state: str, jobs: Sequence[Se
     outcomes: list[BullrushError | None] = []
     for one in asked:
         try:
-            outcomes.append(HeldError("A worker runs this job.") if await reply(one) == 0 else None)
+            outcomes.append(JobLockMismatchError("A worker runs this job.") if await reply(one) == 0 else None)
         except BullrushError as error:
             outcomes.append(error)
     return outcomes
@@ -72,7 +68,7 @@ async def change_seen(core: CoreQueue, verb: Verb, state: str, jobs: Sequence[Se
 
 def has_moved(outcome: BullrushError | None) -> bool:
     """Tell whether a job was not changed since it is not any more what somebody has seen."""
-    return isinstance(outcome, JobNotFoundError | JobStateError | HeldError)
+    return isinstance(outcome, JobNotFoundError | JobStateError)
 
 
 def _ask(core: CoreQueue, verb: Verb, state: str, job: SeenJob, lifo: bool) -> Pending[Any]:

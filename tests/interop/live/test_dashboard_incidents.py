@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
 import pytest
 
-from bullrush.dashboard import app
 from bullrush.embedded import EmbeddedRedis
+from tests.python.dashboard.page import Page, mounted
 
 NODE = Path(__file__).parents[1] / "node"
 #: Which incident is planted in which queue, what the first page says about it, and what stands behind its link.
@@ -47,32 +45,16 @@ PARTS = [
 ]
 
 
-class Look:
-    """Somebody who looks at the dashboard of a server."""
-
-    def __init__(self, url: str) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._app = app(url, authenticate=lambda request: "ada", authorize=lambda name, action, queue: True)
-
-    def at(self, path: str, accept: str = "application/json") -> httpx.Response:
-        async def get() -> httpx.Response:
-            transport = httpx.ASGITransport(self._app)
-            async with httpx.AsyncClient(transport=transport, base_url="http://ops.test", timeout=30) as client:
-                return await client.get(path, headers={"Accept": accept})
-
-        got = self._loop.run_until_complete(get())
-        assert got.status_code == 200, got.text
-        return got
-
-
 @contextmanager
-def planted(library: str, *incidents: str) -> Iterator[Look]:
+def planted(library: str, *incidents: str) -> Iterator[Page]:
     """Plant incidents by Node alone, and look at them."""
     with EmbeddedRedis(port=0, password="") as server:
         command = ["node", "incidents.js", library, server.url.rpartition(":")[2].split("/")[0], *incidents]
         with subprocess.Popen(command, cwd=NODE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as node:
             assert node.stdout is not None and node.stdout.readline() == "planted\n"
-            yield Look(server.url)
+            page = mounted(server.url)
+            yield page
+            page.close()
             node.kill()
 
 
@@ -81,9 +63,9 @@ def planted(library: str, *incidents: str) -> Iterator[Look]:
 def test_the_cause_of_an_incident_of_node_is_one_click_away(
     library: str, part: dict[str, tuple[str, str, str]]
 ) -> None:
-    with planted(library, *part, "healthy") as look:
-        said = {one["queue"]: one for one in look.at("/").json()["attention"] if one["queue"] is not None}
-        pages = {queue: look.at(f"/q/{queue}/{said[queue]['page']}".rstrip("/"), "text/html").text for queue in said}
+    with planted(library, *part, "healthy") as page:
+        said = {one["queue"]: one for one in page.json("/")["attention"] if one["queue"] is not None}
+        pages = {queue: page.html(f"/q/{queue}/{said[queue]['page']}".rstrip("/")) for queue in said}
     for incident, (queue, sentence, behind) in part.items():
         assert said[queue]["text"].startswith(sentence), incident
         assert behind in " ".join(re.sub(r"<[^>]*>", " ", pages[queue]).split()), incident
@@ -92,10 +74,10 @@ def test_the_cause_of_an_incident_of_node_is_one_click_away(
 
 @pytest.mark.parametrize("library", ["bullmq5", "bullmq6"])
 def test_a_job_of_node_says_which_limit_or_child_holds_it_up(library: str) -> None:
-    with planted(library, "rateLimit", "failedChild") as look:
-        rows = {one["queue"]: one for one in look.at("/").json()["queues"]}
-        limits = look.at("/q/sms", "text/html").text
-        [parent] = look.at("/q/orders?state=waiting-children").json()["jobs"]
-        why = look.at(f"/q/orders/jobs/{parent['id']}").json()
+    with planted(library, "rateLimit", "failedChild") as page:
+        rows = {one["queue"]: one for one in page.json("/")["queues"]}
+        limits = page.html("/q/sms")
+        [parent] = page.json("/q/orders?state=waiting-children")["jobs"]
+        why = page.json(f"/q/orders/jobs/{parent['id']}")
     assert rows["sms"]["limited"] and "At most 10 start in 60 s" in limits
     assert why["reasons"] == ["failed-child", "children"] and "(failed)" in why["sentence"]

@@ -14,7 +14,7 @@ from redis import Redis
 
 from bullrush import FlowProducer, Queue, Worker
 from bullrush.embedded import EmbeddedRedis
-from tests.python.dashboard.conftest import POLL, Page
+from tests.python.dashboard.page import POLL, Page
 
 
 def at(queue: Queue, where: str, state: str = "waiting", **query: object) -> str:

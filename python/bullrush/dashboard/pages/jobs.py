@@ -9,10 +9,11 @@ from bullrush.aio import Job
 from bullrush.dashboard.answer import Answer, Asked, demand_known
 from bullrush.dashboard.bulk import RIGHTS, STATES
 from bullrush.dashboard.commands import command
+from bullrush.dashboard.filtering import asked_where
 from bullrush.dashboard.pages.failures import ELSEWHERE
 from bullrush.dashboard.pages.limits import limits
-from bullrush.dashboard.pages.reading import read
-from bullrush.dashboard.pages.searching import PAGE, Found, asked_where, of_failure, searched
+from bullrush.dashboard.pages.searching import PAGE, Found, of_failure, searched
+from bullrush.dashboard.reading import read
 from bullrush.dashboard.refusal import RefusalError
 from bullrush.errors import InvalidOptionError
 from bullrush.extending import FINISHED, VERBS, registered_routes, run_async
