@@ -46,7 +46,8 @@ def add_filters(parser: argparse.ArgumentParser, states: Sequence[str] = STATES)
         "--where",
         type=_where,
         metavar="FILTER",
-        help="only jobs like name:welcome* data.user.id:17 failed>1h; it looks at millions without much of Redis",
+        help="only jobs like name:welcome* data.user.id:17 failed>1h; a word like welcome is a part "
+        "of a name, and a number an id. It looks at millions without much of Redis",
     )
     group.add_argument("--data", metavar="TEXT", help="only jobs with this text in their data (as JSON, in any case)")
 
