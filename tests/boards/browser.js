@@ -25,6 +25,8 @@ function commandsOf(page, complaints, requests) {
     html: () => page.content(),
     /** Waits until the page shows a text. */
     see: text => page.getByText(text).filter({ visible: true }).first().waitFor(),
+    /** Waits until the page shows an element. */
+    find: selector => page.locator(selector).filter({ visible: true }).first().waitFor(),
     click: selector => page.locator(selector).filter({ visible: true }).first().click(),
     count: selector => page.locator(selector).filter({ visible: true }).count(),
     screenshot: path => page.screenshot({ path, fullPage: true }),

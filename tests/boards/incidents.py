@@ -13,14 +13,15 @@ import tempfile
 import threading
 import time
 import webbrowser
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from redis import Redis
 
 from bullrush import FlowProducer, Queue, Worker
 from bullrush.embedded import EmbeddedRedis
+from bullrush.errors import RedisServerError
 from bullrush.testing import Clock
 from tests.waiting import wait_until
 
@@ -155,6 +156,42 @@ class Incidents:
             self.work("uploads", lambda job: self.ended.wait(), concurrency=8)
             wait_until(lambda: uploads.get_active_count() == 4)
 
+    def hung_worker(self) -> None:
+        """A worker runs a job that does not end, and no other one is there."""
+        scans = self.queue("scans")
+        with self.ago(25 * _MINUTE):
+            scans.add_bulk([{"name": "scan", "data": {"page": one}} for one in range(3)])
+            self.work("scans", lambda job: self.ended.wait())
+            wait_until(lambda: scans.get_active_count() == 1)
+
+    def deaf_worker(self) -> None:
+        """A worker is connected, and does not wait for jobs."""
+        letters = self.queue("letters")
+        self.work("letters", lambda job: None, autorun=False)
+        with self.ago(12 * _MINUTE):
+            letters.add_bulk([{"name": "letter", "data": {"to": one}} for one in range(5)])
+
+    def failed_child(self) -> None:
+        """An order waits for its only part, which has failed."""
+
+        def pack(job: Any) -> None:
+            raise ValueError("no boxes")
+
+        part = {"name": "pack", "queue_name": "stock"}
+        with FlowProducer(url=self.url) as flows:
+            flows.add({"name": "order", "queue_name": "orders", "children": [part]})
+        self.work("stock", pack)
+        self.work("orders", lambda job: None)
+        wait_until(lambda: self.queue("stock").get_failed_count() == 1)
+
+    def full_redis(self) -> None:
+        """Redis takes no more."""
+        logs = self.queue("logs")
+        self._redis.config_set("maxmemory", int(self._redis.info("memory")["used_memory"]) + (8 << 20))
+        with suppress(RedisServerError):
+            while True:
+                logs.add("line", {"text": "x" * (1 << 16)})
+
     def broken_scheduler(self) -> None:
         """The next job of a scheduler was deleted by hand, so none will follow."""
         billing = self.queue("billing")
@@ -194,6 +231,13 @@ class Incidents:
         self.work("thumbnails", lambda job: time.sleep(0.01), concurrency=4)
         self.feed(thumbnails, 0.05, lambda number: _add_and_forget(thumbnails, "scale", {"picture": number}))
 
+    def busy(self, queues: Iterable[str]) -> None:
+        """Nothing is wrong in any of these."""
+        for name in queues:
+            queue = self.queue(name)
+            self.work(name, lambda job: time.sleep(0.005), concurrency=4)
+            self.feed(queue, 0.2, lambda number, queue=queue: _add_and_forget(queue, "x", {}))
+
     def flow_with_retries(self) -> str:
         """An order waits for its parts, fails twice, and completes; return its id."""
         orders = self.queue("orders")
@@ -232,29 +276,36 @@ def _add_and_forget(queue: Queue, name: str, data: dict[str, Any]) -> None:
 
 
 @contextmanager
-def incidents(url: str) -> Iterator[dict[str, str]]:
-    """Plant all incidents, and return the ids of some jobs by their queues; they end with the block."""
+def planting(url: str) -> Iterator[Incidents]:
+    """Return what plants incidents; they end with the block."""
     logger = logging.getLogger("bullrush")
     level = logger.level
     logger.setLevel(logging.CRITICAL)  # thousands of failures
     with ExitStack() as stack:
         planted = Incidents(url, stack)
         try:
-            # Those of the past first: the clock is that of all workers here.
-            planted.no_worker()
-            planted.forgotten_pause()
-            planted.target_without_worker()
-            planted.hung_slots()
-            planted.failures_of_three_errors()
-            planted.healthy()
-            planted.slow_name()
-            planted.rate_limit()
-            planted.broken_scheduler()
-            planted.poison_job()
-            yield {"orders": planted.flow_with_retries()}
+            yield planted
         finally:
             planted.ended.set()
             logger.setLevel(level)
+
+
+@contextmanager
+def incidents(url: str) -> Iterator[dict[str, str]]:
+    """Plant the incidents of the demo, and return the ids of some jobs by their queues."""
+    with planting(url) as planted:
+        # Those of the past first: the clock is that of all workers here.
+        planted.no_worker()
+        planted.forgotten_pause()
+        planted.target_without_worker()
+        planted.hung_slots()
+        planted.failures_of_three_errors()
+        planted.healthy()
+        planted.slow_name()
+        planted.rate_limit()
+        planted.broken_scheduler()
+        planted.poison_job()
+        yield {"orders": planted.flow_with_retries()}
 
 
 @contextmanager

@@ -79,6 +79,25 @@ def test_a_failure_is_found_by_keyboard_alone(browser: Browser, address: str, fa
     assert browser("complaints") == ""
 
 
+def test_a_word_in_the_filter_finds_the_names_that_have_it(browser: Browser, address: str, queue: Queue) -> None:
+    queue.add_bulk([{"name": name} for name in ("send-welcome-mail", "digest", "welcome")])
+    browser("open", f"{address}/q/{queue.name}")
+    browser("press", "/")
+    browser("type", "welcome")
+    browser("press", "Enter")
+    browser("at", f"/q/{queue.name}?state=waiting&where=welcome")
+    browser("see", "Read as")
+    assert browser("count", ".rows tbody tr") == 2
+    browser("press", "/")
+    browser("press", "Control+a")
+    browser("type", "2")
+    browser("press", "Enter")
+    browser("at", f"/q/{queue.name}?state=waiting&where=2")
+    browser("see", "digest")
+    assert browser("count", ".rows tbody tr") == 1
+    assert browser("complaints") == ""
+
+
 def test_the_buttons_do_what_they_say(browser: Browser, address: str, failed: Queue) -> None:
     browser("open", f"{address}/q/{failed.name}/failures")
     browser("click", "button:has-text('Retry these 2')")

@@ -7,8 +7,8 @@ from typing import Any
 from bullrush.dashboard.answer import Asked, Done, demand_known
 from bullrush.dashboard.bulk import NAMED, STATES, Bulk
 from bullrush.dashboard.commands import command
+from bullrush.dashboard.filtering import asked_where
 from bullrush.dashboard.pages.failures import ELSEWHERE
-from bullrush.dashboard.pages.searching import asked_where
 from bullrush.dashboard.refusal import RefusalError
 from bullrush.dashboard.selection import Selection, is_later, select
 from bullrush.errors import InvalidOptionError

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from bullrush.dashboard.answer import Asked
 from bullrush.dashboard.bulk import MOST
-from bullrush.dashboard.pages.searching import fitting
+from bullrush.dashboard.filtering import fitting
 from bullrush.extending import SeenJob, run_async, seen_jobs
 from bullrush.inspection import Where
 

@@ -20,6 +20,10 @@ Test: TypeAlias = list[str] | tuple[Literal[">", "<"], float]
 _LONGEST: Final = 1_000
 _EXAMPLES: Final = 'name:welcome*, data.user.id:17, failed>1h or error:"timed out"'
 _CONDITION: Final = re.compile(r'((?:"(?:[^"\\]|\\.)*"|[^\s":<>])+)([:<>])("(?:[^"\\]|\\.)*"|[^\s"]*)(?=\s|$)')
+#: A word without a sign.
+_WORD: Final = re.compile(r'("(?:[^"\\]|\\.)+"|[^\s":<>\x00-\x1f\x7f]+)(?=\s|$)')
+#: Ids that libraries make: people who look for one of these want that job.
+_ID: Final = re.compile(r"\d+|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}", re.ASCII | re.IGNORECASE)
 _NAME: Final = re.compile(r'"((?:[^"\\]|\\.)*)"|([^."]+)|(\.)')
 _TEXTS: Final = {"id": "id", "name": "name", "error": "failedReason"}
 _NUMBERS: Final = {"attempt": "atm", "priority": "priority"}
@@ -52,11 +56,13 @@ class Where:
 
     Attributes:
         text: as somebody has written it.
+        meant: the same with words that have no sign as the conditions for which they stand.
         conditions: what it means.
         states: the states in which there may be such jobs; None for all.
     """
 
     text: str
+    meant: str
     conditions: tuple[Condition, ...]
     states: frozenset[str] | None
 
@@ -70,20 +76,25 @@ class Where:
         if len(text) > _LONGEST:
             raise InvalidOptionError(f"The filter has {len(text):,} characters; at most {_LONGEST:,} are read.")
         conditions: list[Condition] = []
+        meant: list[str] = []
         states: frozenset[str] | None = None
         now, at = now_ms(), _start(text, 0)
         while at < len(text):
-            found = _CONDITION.match(text, at)
+            if word := _WORD.match(text, at):
+                found = _CONDITION.fullmatch(_spelled_out(word[1]))
+            else:
+                found = _CONDITION.match(text, at)
             if found is None:
                 raise _unreadable(text[at:])
             key, sign, value = found.groups()
+            meant.append(found[0])
             if key in ("failed", "completed"):
                 states = frozenset({key}) if states is None else states & {key}
             conditions.append(_condition(key, sign, value, now))
-            at = _start(text, found.end())
+            at = _start(text, (word or found).end())
         if not conditions:
             raise InvalidOptionError(f"The filter is empty. Write {_EXAMPLES}.")
-        return cls(text.strip(), tuple(conditions), states)
+        return cls(text.strip(), " ".join(meant), tuple(conditions), states)
 
     @property
     def needs_data(self) -> bool:
@@ -118,6 +129,19 @@ def _start(text: str, at: int) -> int:
     return at
 
 
+def _spelled_out(word: str) -> str:
+    """Return the condition for which a word stands: an id, or what the name of the job has in it."""
+    if word.startswith("data."):
+        raise InvalidOptionError(
+            f"{shown(word)} has no sign: write data.user.id:17, data.amount>100 or data.amount<100."
+        )
+    if _ID.fullmatch(word):
+        return f"id:{word}"
+    if len(_parts(word)) > 1:
+        return f"name:{word}"
+    return f'name:"*{word[1:-1]}*"' if word.startswith('"') else f"name:*{word}*"
+
+
 def _condition(key: str, sign: str, value: str, now: int) -> Condition:
     if value in ("", '""') and sign != ":":
         raise InvalidOptionError(f"{shown(key + sign)} has no value. Write {_EXAMPLES}.")
@@ -134,7 +158,8 @@ def _condition(key: str, sign: str, value: str, now: int) -> Condition:
         return Condition(_TIMES[key], _age(key, sign, value, now))
     known = [*_TEXTS, *_NUMBERS, *_TIMES]
     raise InvalidOptionError(
-        f"There is no {shown(key)} to filter by.{nearest(key, known)} There are {', '.join(known)} and data.NAME."
+        f"There is no {shown(key)} to filter by.{nearest(key, known)} There are {', '.join(known)} and data.NAME. "
+        "A name with such a sign stands in quotes."
     )
 
 
@@ -142,8 +167,7 @@ def _unreadable(rest: str) -> InvalidOptionError:
     word = rest.split(maxsplit=1)[0]
     if rest.count('"') % 2:
         return InvalidOptionError(f"The filter cannot be read at {shown(word)}: a quotation mark is not closed.")
-    what = f"Is it a name? Then write name:{word}. " if re.fullmatch(r"[\w*.-]+", word) else ""
-    return InvalidOptionError(f"The filter cannot be read at {shown(word)}. {what}A condition is like {_EXAMPLES}.")
+    return InvalidOptionError(f"The filter cannot be read at {shown(word)}. A condition is like {_EXAMPLES}.")
 
 
 def _path(key: str) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, ge
 import orjson
 
 from bullrush.base.operation import reply
-from bullrush.errors import BullrushError, JobNotFoundError, JobStateError
+from bullrush.errors import BullrushError, JobLockMismatchError, JobNotFoundError, JobStateError
 
 if TYPE_CHECKING:
     from bullrush._core import CoreQueue, Pending
@@ -30,10 +30,6 @@ class SeenJob(NamedTuple):
     finished_on: str
 
 
-class HeldError(BullrushError):
-    """A worker runs the job that was to be removed."""
-
-
 async def seen_jobs(core: CoreQueue, ids: Sequence[str]) -> list[SeenJob]:
     """Note how jobs are now, in one round trip; awaited inside an operation.
 
@@ -45,26 +41,45 @@ async def seen_jobs(core: CoreQueue, ids: Sequence[str]) -> list[SeenJob]:
     return [SeenJob(id, (at or b"").decode(errors="replace")) for id, (at,) in zip(ids, found, strict=True)]
 
 
-async def change_seen(core: CoreQueue, verb: Verb, state: str, jobs: Sequence[SeenJob]) -> list[BullrushError | None]:
+async def change_seen(
+    core: CoreQueue,
+    verb: Verb,
+    state: str,
+    jobs: Sequence[SeenJob],
+    *,
+    reset_attempts: bool = False,
+    remove_children: bool = False,
+) -> list[BullrushError | None]:
     """Change each job that is still as it was seen; awaited inside an operation.
 
     The check and the change are one call of Redis. All calls run at the same time, so give some hundred jobs at most.
-    Children of a job that is removed stay.
 
     Args:
         core: the compiled side of the queue.
         verb: what is done.
         state: the state in which the jobs were seen.
         jobs: the jobs.
+        reset_attempts: jobs that are retried count their attempts from 0 again.
+        remove_children: the children of a job that is removed are removed, too.
 
     Returns:
         None for each job that was changed, or why it was not. See `has_moved`.
     """
-    asked = [_ask(core, verb, state, job, lifo) for job, lifo in zip(jobs, await _lifo(core, verb, jobs), strict=True)]
+    asked: list[Pending[Any]]
+    if verb == "retry":
+        lifo = await _lifo(core, jobs)
+        asked = [
+            core.retry(job.id, state, first, reset_attempts, reset_attempts, job.finished_on)
+            for job, first in zip(jobs, lifo, strict=True)
+        ]
+    elif verb == "remove":
+        asked = [core.remove(job.id, remove_children, (state, job.finished_on)) for job in jobs]
+    else:
+        asked = [core.promote(job.id) for job in jobs]
     outcomes: list[BullrushError | None] = []
     for one in asked:
         try:
-            outcomes.append(HeldError("A worker runs this job.") if await reply(one) == 0 else None)
+            outcomes.append(JobLockMismatchError("A worker runs this job.") if await reply(one) == 0 else None)
         except BullrushError as error:
             outcomes.append(error)
     return outcomes
@@ -72,21 +87,11 @@ async def change_seen(core: CoreQueue, verb: Verb, state: str, jobs: Sequence[Se
 
 def has_moved(outcome: BullrushError | None) -> bool:
     """Tell whether a job was not changed since it is not any more what somebody has seen."""
-    return isinstance(outcome, JobNotFoundError | JobStateError | HeldError)
+    return isinstance(outcome, JobNotFoundError | JobStateError)
 
 
-def _ask(core: CoreQueue, verb: Verb, state: str, job: SeenJob, lifo: bool) -> Pending[Any]:
-    if verb == "promote":
-        return core.promote(job.id)
-    if verb == "remove":
-        return core.remove(job.id, False, (state, job.finished_on))
-    return core.retry(job.id, state, lifo, False, False, job.finished_on)
-
-
-async def _lifo(core: CoreQueue, verb: Verb, jobs: Sequence[SeenJob]) -> list[bool]:
+async def _lifo(core: CoreQueue, jobs: Sequence[SeenJob]) -> list[bool]:
     """Return which jobs go before those that wait when they are retried: their options say it."""
-    if verb != "retry":
-        return [False] * len(jobs)
     return [_is_lifo(opts) for (opts,) in await reply(core.job_fields([job.id for job in jobs], ["opts"]))]
 
 

@@ -44,9 +44,9 @@ const INCIDENTS = {
 
   async failuresOfThreeErrors() {
     const queue = open('mail');
-    await queue.addBulk(Array.from({ length: 200 }, (_, n) => ({ name: 'welcome', data: { n } })));
-    work('mail', async job => { throw new Error(REASONS[[0, 0, 0, 1, 2][job.data.n % 5]]); }, { concurrency: 20 });
-    await until(queue, 'failed', 200);
+    await queue.addBulk(Array.from({ length: 2000 }, (_, n) => ({ name: 'welcome', data: { n } })));
+    work('mail', async job => { throw new Error(REASONS[[0, 0, 0, 1, 2][job.data.n % 5]]); }, { concurrency: 50 });
+    await until(queue, 'failed', 2000);
   },
 
   async poisonJob() {
@@ -112,12 +112,33 @@ const INCIDENTS = {
     await queue.addBulk(Array.from({ length: 5 }, () => ({ name: 'letter', data: {}, opts: ago(12) })));
   },
 
+  /** Redis takes no more. */
+  async fullRedis() {
+    const redis = new Redis(connection);
+    const [, used] = /used_memory:(\d+)/.exec(await redis.info('memory'));
+    await redis.config('SET', 'maxmemory', Number(used) + 8 * 2 ** 20);
+    await redis.quit();
+    const queue = open('logs');
+    const data = { text: 'x'.repeat(2 ** 16) };
+    while (await queue.add('line', data).then(() => true, () => false));
+  },
+
+  /** One name takes 50 times as long as the others. */
+  async slowName() {
+    const queue = open('search');
+    work('search', job => pause(job.name === 'reindex' ? 1_000 : 20), { concurrency: 4 });
+    let number = 0;
+    const add = () => queue.add(number++ % 20 === 7 ? 'reindex' : 'index', {}, { removeOnComplete: 100 });
+    setInterval(add, 200);
+    await until(queue, 'completed', 2);
+  },
+
   async healthy() {
-    for (const name of ['thumbs', 'pings']) {
-      const queue = open(name);
-      work(name, async () => pause(5), { concurrency: 4 });
+    for (let number = 0; number < 10; number++) {
+      const queue = open(`healthy-${number}`);
+      work(queue.name, async () => pause(5), { concurrency: 4 });
       await queue.addBulk(Array.from({ length: 50 }, () => ({ name: 'x', data: {} })));
-      setInterval(() => queue.add('x', {}), 50);
+      setInterval(() => queue.add('x', {}, { removeOnComplete: 100 }), 200);
     }
   },
 };

@@ -108,16 +108,17 @@ def test_an_interrupted_change_says_how_far_it_came(
     run: Callable, queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue.add_bulk([{"name": "n", "opts": {"delay": 60_000}}] * 3)
-    promote = change._CHANGES["promote"]
+    promote = change.change_seen
 
-    def interrupted(*args: Any) -> None:
+    def interrupted(*args: Any, **options: Any) -> Any:
         if queue.get_waiting_count():
             raise KeyboardInterrupt
-        promote(*args)
+        return promote(*args, **options)
 
-    monkeypatch.setitem(change._CHANGES, "promote", interrupted)
+    monkeypatch.setattr(change, "change_seen", interrupted)
+    monkeypatch.setattr(change, "_PART", 1)
     ended = run("jobs", "promote", queue.name, "--all", "--yes")
-    assert (ended.code, ended.err) == (130, "Interrupted: 1 of 3 jobs promoted.\n")
+    assert (ended.code, ended.err) == (130, "Interrupted: 1 of 3 jobs promoted. Of up to 1 more nobody knows.\n")
 
 
 def test_the_log_of_a_worker_shows_control_characters() -> None:

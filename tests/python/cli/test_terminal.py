@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pexpect import TIMEOUT
@@ -125,6 +126,31 @@ def test_many_jobs_are_changed_under_a_bar(terminal: Callable, queue: Queue) -> 
     code, screen = promoting.ended()
     assert code == 0 and "100%" in screen and "300 jobs promoted." in screen
     assert queue.get_job_counts("waiting", "delayed") == {"waiting": 300, "delayed": 0, "paused": 0}
+
+
+def test_what_changes_while_the_question_is_open_is_left_alone_and_counted(
+    terminal: Callable, queue: Queue, redis_url: str
+) -> None:
+    def fail(job: Any) -> None:
+        raise ValueError("no such user")
+
+    def work() -> None:
+        with Worker(queue.name, fail, url=redis_url) as worker:
+            worker.run(until="empty")
+
+    queue.add_bulk([{"name": "x"}] * 5)
+    work()
+    first, second, third, *_ = queue.get_failed()
+    retrying = terminal("jobs", "retry", queue.name, "--all")
+    retrying.sees("Retry 5 failed jobs of")
+    first.retry()
+    work()  # it fails again, later than it was seen to
+    second.remove()
+    third.retry()
+    retrying.sendline("yes")
+    code, screen = retrying.ended()
+    assert code == 1 and screen.endswith("2 jobs retried. 3 had changed meanwhile and were left alone.\n")
+    assert first.get_state() == "failed" and queue.get_waiting_count() == 3
 
 
 def test_info_is_watched_until_ctrl_c(terminal: Callable, queue: Queue) -> None:

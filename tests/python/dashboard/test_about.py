@@ -9,7 +9,8 @@ from redis import Redis
 
 from bullrush import FlowProducer, Queue, Worker
 from bullrush.rights import acl_rule, read_roles
-from tests.python.dashboard.conftest import Page, Recording
+from tests.python.dashboard.page import Page
+from tests.python.recorder.recording import Recording
 from tests.waiting import wait_until
 
 
@@ -54,7 +55,7 @@ def test_the_page_says_what_the_recorder_has_not_seen(
     page = opened(history=file)
     assert "there is no history" in page.html("/about")
     for job_id in ("2", "3"):
-        with recording(queue.name) as history:
+        with recording() as history:
             queue.add("x")
             wait_until(lambda job_id=job_id, history=history: history.find(queue.name, job_id=job_id))
             assert page.json("/about")["history"]["is_written"]

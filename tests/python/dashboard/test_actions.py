@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from bullrush import Queue, Worker, cli
-from tests.python.dashboard.conftest import OWN, Page
+from tests.python.dashboard.page import OWN, Page
 from tests.waiting import wait_until
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from bullrush import Queue, Worker
 from bullrush.dashboard.pages.all import failures as failures_module
-from tests.python.dashboard.conftest import Page, Recording
+from tests.python.dashboard.page import Page
+from tests.python.recorder.recording import Recording
 from tests.waiting import wait_until
 
 
@@ -184,7 +185,7 @@ def test_a_scheduler_is_run_now_and_shows_how_that_ended(page: Page, queue: Queu
 def test_the_last_run_is_known_from_the_history_when_its_job_is_gone(
     opened: Callable[..., Page], queue: Queue, redis_url: str, recording: Recording, file: Any
 ) -> None:
-    with recording(queue.name) as history:
+    with recording() as history:
         job = queue.upsert_job_scheduler(
             "nightly", {"pattern": "0 3 1 1 *"}, {"name": "x", "opts": {"remove_on_complete": True}}
         )

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bullrush import Queue
-from tests.python.dashboard.conftest import Page
+from tests.python.dashboard.page import Page
 from tests.waiting import wait_until
 
 

@@ -19,7 +19,7 @@ from redis import Redis
 
 from bullrush import Queue, Worker, cli
 from bullrush.dashboard import bulk as bulk_module
-from tests.python.dashboard.conftest import OWN, Page
+from tests.python.dashboard.page import OWN, Page
 from tests.waiting import wait_until
 
 

@@ -12,7 +12,7 @@ import pytest
 from redis import Redis
 
 from bullrush import Queue, Worker
-from tests.python.dashboard.conftest import Page
+from tests.python.dashboard.page import Page
 
 
 def typed(shown: str, field: str) -> str:

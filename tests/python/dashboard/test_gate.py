@@ -17,7 +17,7 @@ import pytest
 
 from bullrush import Queue, cli
 from bullrush.dashboard import Gate, app
-from tests.python.dashboard.conftest import OWN, Page
+from tests.python.dashboard.page import OWN, Page
 
 HERE = {"Host": "127.0.0.1:8123"}
 

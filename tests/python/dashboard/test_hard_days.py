@@ -12,7 +12,7 @@ from bullrush import Queue
 from bullrush.dashboard.source import Seldom
 from bullrush.embedded import EmbeddedRedis
 from bullrush.rights import acl_rule, read_roles
-from tests.python.dashboard.conftest import OWN, Page
+from tests.python.dashboard.page import OWN, Page
 
 PLACES = ("", "/jobs/1", "/failures", "/workers", "/schedulers", "/routes", "/flows/1", "/history")
 

@@ -28,14 +28,15 @@ from bullrush.dashboard.pages.life import last_life
 from bullrush.errors import ConnectionLostError
 from bullrush.recorder import Bar, History, Recorder
 from bullrush.recorder.attempts import OUTCOMES
-from tests.python.dashboard.conftest import Page, Recording
+from tests.python.dashboard.page import Page
+from tests.python.recorder.recording import Recording
 from tests.waiting import wait_until
 
 
 @pytest.fixture
 def history(queue: Queue, recording: Recording) -> Iterator[History]:
     """Record the queue of the test, and one that belongs to it, while the test runs."""
-    with recording(queue.name, f"{queue.name}-x") as history:
+    with recording(queues=[queue.name, f"{queue.name}-x"]) as history:
         yield history
 
 
@@ -223,13 +224,13 @@ def test_masked_fields_are_in_no_page_of_the_history(
 
 
 def test_what_was_not_seen_is_hatched(seen: Page, queue: Queue, redis_url: str, recording: Recording) -> None:
-    with recording(queue.name) as history:
+    with recording() as history:
         queue.add("x", {}, delay=1)
         wait_until(lambda: history.find(queue.name, job_id="1"))
     with Worker(queue.name, lambda job: None, url=redis_url) as worker:
         worker.run(until="drained")
     queue.trim_events(0)
-    with recording(queue.name) as history:
+    with recording() as history:
         queue.add("y")
         wait_until(lambda: history.find(queue.name, job_id="2"))
         shown = seen.html(f"/q/{queue.name}/jobs/1")

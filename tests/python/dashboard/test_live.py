@@ -16,7 +16,7 @@ from redis import Redis
 import bullrush.dashboard
 from bullrush import Queue
 from bullrush.dashboard.routes import ROUTES, Look
-from tests.python.dashboard.conftest import OWN, POLL, Page
+from tests.python.dashboard.page import OWN, POLL, Page
 
 STATIC = Path(bullrush.dashboard.__file__).parent / "static"
 DOCS = Path(__file__).parents[3] / "docs/dashboard.md"

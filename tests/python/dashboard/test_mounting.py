@@ -9,7 +9,7 @@ from typing import Any
 
 from bullrush import Queue
 from bullrush.dashboard import app
-from tests.python.dashboard.conftest import Page
+from tests.python.dashboard.page import Page
 
 
 def made(url: str) -> Any:

@@ -12,7 +12,7 @@ import pytest
 from redis import Redis
 
 from bullrush import FlowProducer, Queue, Worker
-from tests.python.dashboard.conftest import Page
+from tests.python.dashboard.page import Page
 from tests.waiting import wait_until
 
 _HOUR = 3_600_000

@@ -14,7 +14,7 @@ from redis import Redis
 
 from bullrush import FlowProducer, Queue, Worker
 from bullrush.embedded import EmbeddedRedis
-from tests.python.dashboard.conftest import POLL, Page
+from tests.python.dashboard.page import POLL, Page
 
 
 def at(queue: Queue, where: str, state: str = "waiting", **query: object) -> str:
@@ -65,6 +65,15 @@ def test_jobs_are_found_by_what_they_hold(page: Page, worked: Queue) -> None:
     assert found(page, worked, "name:broken data.user:Eve error:user attempt>0 failed<1h", "failed") == {"2"}
     assert found(page, worked, "id:3", "failed") == {"3"}
     assert found(page, worked, "failed>1h", "failed") == set()
+
+
+def test_a_word_without_a_sign_is_a_part_of_a_name_or_an_id_and_the_page_says_which(page: Page, worked: Queue) -> None:
+    worked.add("send-digest-now", job_id="order-17")
+    assert found(page, worked, "digest") == {"4", "order-17"}
+    assert found(page, worked, "4") == {"4"} and found(page, worked, "digest 4") == {"4"}
+    assert "Read as <code>name:*order-17*</code>" in page.html(at(worked, "order-17"))
+    assert page.json(at(worked, "digest 4"))["meant"] == "name:*digest* id:4"
+    assert "Read as" not in page.html(at(worked, "name:digest"))
 
 
 def test_a_search_goes_on_while_somebody_looks(page: Page, many: Queue) -> None:
@@ -122,7 +131,7 @@ def test_a_search_stops_when_it_has_found_much(page: Page, queue: Queue, monkeyp
 @pytest.mark.parametrize(
     ("where", "said"),
     [
-        ("welcome", "Then write name:welcome"),
+        ("data.user", "has no sign"),
         ('error:"x', "a quotation mark is not closed"),
         ("nam:x", "Did you mean 'name'?"),
         ("\x00", "cannot be read"),

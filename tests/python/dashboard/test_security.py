@@ -15,7 +15,7 @@ from redis import Redis
 from bullrush import FlowProducer, Queue, Worker
 from bullrush.dashboard.rights import ACTIONS
 from bullrush.dashboard.routes import ROUTES
-from tests.python.dashboard.conftest import OWN, Page
+from tests.python.dashboard.page import OWN, Page
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "

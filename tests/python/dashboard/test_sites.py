@@ -14,7 +14,7 @@ import pytest
 
 from bullrush import Queue, cli
 from bullrush.dashboard import Site, Sites, app
-from tests.python.dashboard.conftest import OWN, Page
+from tests.python.dashboard.page import OWN, Page
 
 
 @pytest.fixture

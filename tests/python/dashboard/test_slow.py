@@ -13,7 +13,8 @@ from redis import Redis
 from bullrush import Queue, Worker
 from bullrush.errors import InvalidOptionError
 from bullrush.recorder import History
-from tests.python.dashboard.conftest import Page, Recording
+from tests.python.dashboard.page import Page
+from tests.python.recorder.recording import Recording
 from tests.waiting import wait_until
 
 
@@ -46,7 +47,7 @@ def recorded(queue: Queue, redis: Redis, recording: Recording, file: Path) -> Qu
     redis.delete(stream)
     for number, (at, fields) in enumerate(sorted(events, key=lambda one: one[0])):
         redis.xadd(stream, {name: str(value) for name, value in fields.items()}, id=f"{at}-{number}")
-    with recording(queue.name) as history:
+    with recording() as history:
         wait_until(lambda: sum(one.count for one in history.slowest(queue.name)) == 110)
     return queue
 

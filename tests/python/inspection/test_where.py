@@ -23,10 +23,24 @@ from bullrush.inspection import Where
         ("data.amount<-1.5", ["amount"], ("<", -1.5)),
         ('data."a.b"."c:d".e:x:y', ["a.b", "c:d", "e"], ["x:y"]),
         ("data.items.0.sku:", ["items", "0", "sku"], [""]),
+        ("welcome", "name", ["", "welcome", ""]),
+        ("welcome*", "name", ["welcome", ""]),
+        ('"user:created now"', "name", ["", "user:created now", ""]),
+        ("order-17", "name", ["", "order-17", ""]),
+        ("17", "id", ["17"]),
+        ('"17"', "name", ["", "17", ""]),
+        ("3F2504E0-4f89-11d3-9a0c-0305e82c3301", "id", ["3F2504E0-4f89-11d3-9a0c-0305e82c3301"]),
     ],
 )
 def test_a_condition_says_where_the_value_is_and_what_it_must_be(text: str, place: object, test: object) -> None:
     assert Where.read(text).conditions == ((place, test),)
+
+
+def test_words_without_a_sign_stand_for_conditions() -> None:
+    where = Where.read(' welcome  "two words" 17 failed>1h  mail*')
+    assert where.text == 'welcome  "two words" 17 failed>1h  mail*'
+    assert where.meant == 'name:*welcome* name:"*two words*" id:17 failed>1h name:mail*'
+    assert Where.read(where.meant).conditions[:3] == where.conditions[:3]
 
 
 def test_ages_count_from_now() -> None:
@@ -46,7 +60,10 @@ def test_a_filter_may_need_a_state_and_a_right() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("welcome*", "The filter cannot be read at 'welcome*'. Is it a name? Then write name:welcome*."),
+        ("wel\x00come", "The filter cannot be read at"),
+        ("data.user.id", "'data.user.id' has no sign: write data.user.id:17"),
+        ("user:created", "A name with such a sign stands in quotes."),
+        ('""', "The filter cannot be read at '\"\"'."),
         ("name:x :", "The filter cannot be read at ':'."),
         ('error:"timed out', "a quotation mark is not closed"),
         ('name:"x"y', "The filter cannot be read at 'name:\"x\"y'."),

@@ -11,7 +11,7 @@ from redis import Redis
 from bullrush import FlowProducer, Job, Queue, Worker
 from bullrush.recorder import History
 from bullrush.recorder.attempts import Outcome
-from tests.python.recorder.conftest import Recording
+from tests.python.recorder.recording import Recording
 from tests.waiting import wait_until
 
 

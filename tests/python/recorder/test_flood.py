@@ -14,7 +14,7 @@ from redis import Redis
 
 from bullrush import Queue
 from bullrush.recorder import History, Recorder
-from tests.python.recorder.conftest import Recording
+from tests.python.recorder.recording import Recording
 from tests.waiting import wait_until
 
 #: What a stream of this test keeps, and what is written to it at once.

@@ -15,7 +15,7 @@ from bullrush import Queue, Worker
 from bullrush.embedded import EmbeddedRedis
 from bullrush.recorder import History, Recorder, Remembered
 from bullrush.rights import acl_rule, read_roles
-from tests.python.recorder.conftest import Recording
+from tests.python.recorder.recording import Recording
 from tests.waiting import wait_until
 
 

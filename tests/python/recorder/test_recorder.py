@@ -22,7 +22,7 @@ from bullrush.errors import InvalidOptionError
 from bullrush.inspection import fingerprint
 from bullrush.recorder import History, Recorder
 from bullrush.rights import acl_rule, read_roles
-from tests.python.recorder.conftest import Recording
+from tests.python.recorder.recording import Recording
 from tests.waiting import wait_until
 
 #: What a connection says about itself, and what it asks for to know that no reply got lost.

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from bullrush.cli.terminal.output import compact, say
 from bullrush.errors import InvalidOptionError, MalformedJobError
+from bullrush.extending import SeenJob, run_blocking, seen_jobs
 from bullrush.inspection import SearchPosition, Where, failure_of
 from bullrush.job import Job
 from bullrush.queue import Queue
@@ -18,6 +19,8 @@ STATES: Final = (
     "waiting", "active", "delayed", "prioritized", "waiting-children", "completed", "failed", "paused",
 )  # fmt: skip
 _PAGE: Final = 250
+#: So many ids are looked up in a round trip.
+_IDS: Final = 1_000
 
 
 class Found(NamedTuple):
@@ -43,15 +46,15 @@ def add_filters(parser: argparse.ArgumentParser, states: Sequence[str] = STATES)
         "--where",
         type=_where,
         metavar="FILTER",
-        help="only jobs like name:welcome* data.user.id:17 failed>1h; it looks at millions without much of Redis",
+        help="only jobs like name:welcome* data.user.id:17 failed>1h; a word like welcome is a part "
+        "of a name, and a number an id. It looks at millions without much of Redis",
     )
     group.add_argument("--data", metavar="TEXT", help="only jobs with this text in their data (as JSON, in any case)")
 
 
 def is_filtered(options: argparse.Namespace) -> bool:
     """Return whether jobs are selected by more than their state."""
-    given = (options.id, options.name, options.error, options.failure, options.data, options.where)
-    return any(value is not None for value in given)
+    return options.where is not None or _needs_jobs(options)
 
 
 def _where(text: str) -> Where:
@@ -68,10 +71,41 @@ def find(queue: Queue, options: argparse.Namespace, states: Sequence[str] = STAT
     """
     seen: set[str] = set()
     for state in states:
-        for job in _jobs(queue, state) if options.where is None else _searched(queue, state, options.where):
+        for job in _jobs(queue, state) if options.where is None else _searched_jobs(queue, state, options.where):
             if job.id not in seen and matches(job, options):
                 seen.add(job.id)
                 yield Found(job, state)
+
+
+def note(queue: Queue, options: argparse.Namespace, states: Sequence[str]) -> dict[str, list[SeenJob]]:
+    """Note the jobs that are meant as they are now, by the state in which they are.
+
+    Of most jobs only the ids are read, since there may be millions.
+    """
+    noted: dict[str, list[SeenJob]] = {state: [] for state in states}
+    if _needs_jobs(options):
+        for job, state in find(queue, options, states):
+            noted[state].append(SeenJob(job.id, "" if job.finished_on is None else str(job.finished_on)))
+        return noted
+    known: set[str] = set()
+    for state in states:
+        for ids in _ids(queue, state) if options.where is None else _searched(queue, state, options.where):
+            new = [job_id for job_id in ids if job_id not in known]
+            known.update(new)
+            noted[state] += run_blocking(seen_jobs(queue.core, new))
+    return noted
+
+
+def _needs_jobs(options: argparse.Namespace) -> bool:
+    """Return whether jobs have to be read whole to know whether they fit."""
+    given = (options.id, options.name, options.error, options.failure, options.data)
+    return any(value is not None for value in given)
+
+
+def _ids(queue: Queue, state: str) -> Iterator[list[str]]:
+    ids = queue.get_ranges(state, asc=True)
+    for start in range(0, len(ids), _IDS):
+        yield ids[start : start + _IDS]
 
 
 def _jobs(queue: Queue, state: str) -> Iterator[Job]:
@@ -81,13 +115,18 @@ def _jobs(queue: Queue, state: str) -> Iterator[Job]:
         yield from queue.get_jobs(state, start, start + _PAGE - 1, asc=state not in {"completed", "failed"})
 
 
-def _searched(queue: Queue, state: str, where: Where) -> Iterator[Job]:
+def _searched_jobs(queue: Queue, state: str, where: Where) -> Iterator[Job]:
+    for ids in _searched(queue, state, where):
+        for job_id in ids:
+            if (job := queue.get_job(job_id)) is not None:
+                yield job
+
+
+def _searched(queue: Queue, state: str, where: Where) -> Iterator[list[str]]:
     after: SearchPosition | None = None
     while True:
         found = queue.search(where, state, after=after)
-        for job_id in found.job_ids:
-            if (job := queue.get_job(job_id)) is not None:
-                yield job
+        yield found.job_ids
         if found.too_large:
             say(f"{found.too_large:,} jobs have more than 1 MB of data, and were left out.")
         after = found.after

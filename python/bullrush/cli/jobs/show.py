@@ -54,8 +54,13 @@ def found_job(queue: Queue, job_id: str) -> Job:
     """
     job = queue.get_job(job_id)
     if job is None:
-        raise CommandError(f"the queue {queue.name!r} has no job {job_id!r}; it was removed, or never added")
+        raise no_job(queue, job_id)
     return job
+
+
+def no_job(queue: Queue, job_id: str) -> CommandError:
+    """Return the error for a job that does not exist."""
+    return CommandError(f"the queue {queue.name!r} has no job {job_id!r}; it was removed, or never added")
 
 
 def _print(queue: Queue, job: Job, state: str, *, full: bool) -> None:

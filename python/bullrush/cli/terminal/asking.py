@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from bullrush.cli.terminal.ending import FAILED, USAGE, CommandError
@@ -34,25 +34,25 @@ def confirm(options: argparse.Namespace, question: str) -> None:
         raise CommandError("nothing was changed", FAILED)
 
 
-def progress(items: Sequence[T], title: str) -> Iterator[T]:
-    """Iterate over items and show on a terminal how many are done."""
-    if not sys.stderr.isatty() or len(items) < 2:
+def progress(items: Iterable[T], total: int, title: str) -> Iterator[T]:
+    """Iterate over items, of which there are so many, and show on a terminal how many are done."""
+    if not sys.stderr.isatty() or total < 2:
         yield from items
         return
     try:
         from rich.console import Console
         from rich.progress import track
     except ModuleNotFoundError:
-        yield from _counted(items, title)
+        yield from _counted(items, total, title)
     else:
-        yield from track(items, description=title, console=Console(stderr=True))
+        yield from track(items, description=title, total=total, console=Console(stderr=True))
 
 
-def _counted(items: Sequence[T], title: str) -> Iterator[T]:
-    step = max(1, len(items) // 100)
+def _counted(items: Iterable[T], total: int, title: str) -> Iterator[T]:
+    step = max(1, total // 100)
     for number, item in enumerate(items, 1):
         yield item
-        if number % step == 0 or number == len(items):
-            sys.stderr.write(f"\r{title} {number}/{len(items)}")
+        if number % step == 0 or number == total:
+            sys.stderr.write(f"\r{title} {number}/{total}")
             sys.stderr.flush()
     sys.stderr.write("\n")

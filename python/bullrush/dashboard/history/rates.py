@@ -13,7 +13,7 @@ from bullrush.recorder import History, MinuteCounts
 MINUTES: Final = 30
 #: So many minutes are read again: a recorder may be late.
 _LATE: Final = 3
-_MINUTE_MS: Final = 60_000
+MINUTE_MS: Final = 60_000
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ class Minutes:
         return {name: _rates(list(minutes.values()), now) for name, minutes in self._known.items()}
 
     def _minutes(self, history: History, queue: str, now: int) -> dict[int, MinuteCounts]:
-        first = (now // _MINUTE_MS - MINUTES + 1) * _MINUTE_MS
+        first = (now // MINUTE_MS - MINUTES + 1) * MINUTE_MS
         known = {begin: one for begin, one in self._known.get(queue, {}).items() if begin >= first}
-        since = max(max(known) - _LATE * _MINUTE_MS, first) if known else first
+        since = max(max(known) - _LATE * MINUTE_MS, first) if known else first
         return known | {one.begin: one for one in history.minutes(queue, since, now)}
 
 

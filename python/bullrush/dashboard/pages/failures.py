@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from bullrush.dashboard.answer import Answer, Asked, demand_known
 from bullrush.dashboard.commands import command
-from bullrush.dashboard.pages.reading import whole_job
+from bullrush.dashboard.reading import whole_job
 from bullrush.inspection import NEWEST, FailureGroup
 
 #: So many groups are shown.

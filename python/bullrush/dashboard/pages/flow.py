@@ -9,7 +9,7 @@ from bullrush.aio import Job
 from bullrush.dashboard.answer import Answer, Asked
 from bullrush.dashboard.commands import command
 from bullrush.dashboard.pages.family import OUTCOMES, family, relative
-from bullrush.dashboard.pages.reading import read
+from bullrush.dashboard.reading import read
 from bullrush.dashboard.refusal import RefusalError
 from bullrush.errors import MalformedJobError
 from bullrush.job import Cursor

@@ -12,7 +12,7 @@ from bullrush.dashboard.pages.failures import ELSEWHERE
 from bullrush.dashboard.pages.family import family
 from bullrush.dashboard.pages.history import shown_name, shown_reason
 from bullrush.dashboard.pages.life import life
-from bullrush.dashboard.pages.reading import ReadJob, read
+from bullrush.dashboard.reading import ReadJob, read
 from bullrush.dashboard.refusal import RefusalError
 from bullrush.extending import Veil
 from bullrush.inspection import readable_trace

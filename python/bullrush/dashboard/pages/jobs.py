@@ -9,14 +9,15 @@ from bullrush.aio import Job
 from bullrush.dashboard.answer import Answer, Asked, demand_known
 from bullrush.dashboard.bulk import RIGHTS, STATES
 from bullrush.dashboard.commands import command
+from bullrush.dashboard.filtering import asked_where
 from bullrush.dashboard.pages.failures import ELSEWHERE
 from bullrush.dashboard.pages.limits import limits
-from bullrush.dashboard.pages.reading import read
-from bullrush.dashboard.pages.searching import PAGE, Found, asked_where, of_failure, searched
+from bullrush.dashboard.pages.searching import PAGE, Found, of_failure, searched
+from bullrush.dashboard.reading import read
 from bullrush.dashboard.refusal import RefusalError
 from bullrush.errors import InvalidOptionError
 from bullrush.extending import FINISHED, VERBS, registered_routes, run_async
-from bullrush.inspection import count_workers, due_work
+from bullrush.inspection import Where, count_workers, due_work
 
 #: Those that somebody looks for first come first.
 TABS: Final = ("active", "waiting", "prioritized", "delayed", "waiting-children", "failed", "completed")
@@ -40,8 +41,10 @@ async def jobs(asked: Asked) -> Answer:
     if state not in TABS:
         raise RefusalError(404, f"There is no state {state!r}; there are {', '.join(TABS)}.")
     trouble = None
+    where = None
     try:
-        found = await _find(asked, state, counts[state])
+        where = await asked_where(asked, asked.query("where"))
+        found = await _find(asked, state, counts[state], where)
     except InvalidOptionError as error:
         found, trouble = Found([], 0, counts[state]), str(error)
     may = await asked.viewer.rights(queue.name)
@@ -57,6 +60,7 @@ async def jobs(asked: Asked) -> Answer:
         "recorded": asked.source.memory is not None,
         "state": state,
         "filter": {"where": asked.query("where"), "failure": asked.query("failure")},
+        "meant": None if where is None or where.meant == where.text else where.meant,
         "trouble": trouble,
         "search": found.search,
         "start": asked.position("from"),
@@ -74,8 +78,8 @@ async def jobs(asked: Asked) -> Answer:
     return Answer("jobs.html", queue.name, content, 400 if trouble else 200, chosen={"state": state})
 
 
-async def _find(asked: Asked, state: str, total: int) -> Found:
-    where, failure = await asked_where(asked, asked.query("where")), asked.query("failure")
+async def _find(asked: Asked, state: str, total: int, where: Where | None) -> Found:
+    failure = asked.query("failure")
     if failure is not None and state == "failed":
         return await of_failure(asked, failure, where)
     if where is not None:

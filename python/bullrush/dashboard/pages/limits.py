@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
+from bullrush.extending import STUCK_AFTER
 from bullrush.inspection import DueWork, span
 
 
@@ -33,7 +34,9 @@ def limits(work: DueWork, workers: int | None) -> list[Limit]:
         found.append({"text": "Redis does not say which workers are connected.", "closed": False})
     else:
         named = "No worker is" if not workers else f"{workers:,} {'worker is' if workers == 1 else 'workers are'}"
-        found.append({"text": f"{named} connected.", "closed": not workers and bool(work.waiting)})
+        is_deaf = bool(workers) and not work.active and work.is_stuck(work.last_start_age, STUCK_AFTER)
+        takes = (", and takes no job" if workers == 1 else ", and none takes a job") if is_deaf else ""
+        found.append({"text": f"{named} connected{takes}.", "closed": is_deaf or (not workers and bool(work.waiting))})
     if work.slots is not None:
         text = f"At most {work.slots:,} run at the same time, over all workers; {work.active:,} run now."
         found.append({"text": text, "closed": work.active >= work.slots})

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterable
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-import orjson
-
 from bullrush.aio import Job
 from bullrush.dashboard.answer import Asked
-from bullrush.dashboard.pages.reading import read
-from bullrush.dashboard.refusal import RefusalError
+from bullrush.dashboard.filtering import fitting, jobs_with, of_seen_queues, sift
 from bullrush.dashboard.rendering import is_polled
-from bullrush.extending import FINISHED, reply, run_async
+from bullrush.extending import FINISHED
 from bullrush.inspection import Where
 
 #: So many jobs are on a page.
@@ -39,34 +34,10 @@ class Found(NamedTuple):
     search: dict[str, Any] | None = None
 
 
-async def asked_where(asked: Asked, text: str | None) -> Where | None:
-    """Return the filter that somebody has written; None for none.
-
-    Raises:
-        InvalidOptionError: it cannot be read.
-        RefusalError: it looks at what the viewer may not see.
-    """
-    if text is None or not text.strip():
-        return None
-    where = Where.read(text)
-    if where.needs_data:
-        await asked.viewer.demand("data", asked.queue_name)
-    for name in sorted(where.names):
-        if name.lower() in asked.masks.fields:
-            raise RefusalError(403, f"The values of {name!r} are hidden here, so nobody can search for them.")
-    return where
-
-
-async def fitting(asked: Asked, ids: list[str], where: Where) -> list[str]:
-    """Return those of some jobs that fit, and that the viewer may find."""
-    found = await _sift(asked, where, await run_async(_matching(asked, ids, where)))
-    return await _of_seen_queues(asked, found) if where.needs_errors else found
-
-
 async def searched(asked: Asked, state: str, where: Where) -> Found:
     """Return what a search of a state has found until now; it goes on while somebody looks."""
     name = (asked.queue_name, state, where.text)
-    search = asked.source.searches.of(name, asked.queue, state, where, partial(_sift, asked, where))
+    search = asked.source.searches.of(name, asked.queue, state, where, partial(sift, asked, where))
     goes_on = asked.query("only") != "newest"
     await search.look(anew=not is_polled(asked.request), goes_on=goes_on)
     # What is said is of one moment: the search goes on while the jobs are read.
@@ -79,10 +50,10 @@ async def searched(asked: Asked, state: str, where: Where) -> Found:
         "goes_on": goes_on and not search.has_ended,
     }
     if where.needs_errors:
-        ids = await _of_seen_queues(asked, ids)
+        ids = await of_seen_queues(asked, ids)
     start = asked.position("from")
     end = start + PAGE
-    jobs = await _jobs(asked, ids[start:end])
+    jobs = await jobs_with(asked, ids[start:end])
     if state in FINISHED:
         jobs = [job for job in jobs if job.finished_on is not None]  # the others run again
     return Found(jobs, looked_at, total, end if end < len(ids) else None, {"found": len(ids), **progress})
@@ -98,38 +69,4 @@ async def of_failure(asked: Asked, failure: str, where: Where | None) -> Found:
     page = ids[start:end]
     if where is not None:
         page = await fitting(asked, page, where)
-    return Found(await _jobs(asked, page), min(end, len(ids)), len(ids), end if end < len(ids) else None)
-
-
-async def _matching(asked: Asked, ids: list[str], where: Where) -> list[str]:
-    return await reply(asked.queue.core.matching(ids, where.conditions))
-
-
-async def _sift(asked: Asked, where: Where, ids: list[str]) -> list[str]:
-    """Return the jobs that fit as they are shown: what is hidden is not found, either."""
-    if not asked.masks.veil().needed:
-        return ids
-    return [job.id for job in await _jobs(asked, ids) if _fits_as_shown(asked, where, job)]
-
-
-def _fits_as_shown(asked: Asked, where: Where, job: Job) -> bool:
-    found = read(job)
-    veil = asked.masks.veil(found.data, found.result)
-    texts = {"name": veil.text(job.name).encode(), "failedReason": veil.text(job.failed_reason or "").encode()}
-    return where.fits({**texts, "data": orjson.dumps(veil.value(found.data))})
-
-
-async def _of_seen_queues(asked: Asked, ids: list[str]) -> list[str]:
-    """Return the jobs whose errors name only queues that the viewer may see: the texts of others are not shown."""
-    reasons = [(reason or b"").decode(errors="replace") for (reason,) in await run_async(_reasons(asked, ids))]
-    seen = [await asked.viewer.names_only_seen(reason) for reason in reasons]
-    return [job_id for job_id, is_seen in zip(ids, seen, strict=True) if is_seen]
-
-
-async def _reasons(asked: Asked, ids: list[str]) -> Any:
-    return await reply(asked.queue.core.job_fields(ids, ["failedReason"]))
-
-
-async def _jobs(asked: Asked, ids: Iterable[str]) -> list[Job]:
-    read = await asyncio.gather(*(asked.queue.get_job(job_id) for job_id in ids))
-    return [job for job in read if job is not None]
+    return Found(await jobs_with(asked, page), min(end, len(ids)), len(ids), end if end < len(ids) else None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from bullrush.dashboard.answer import Answer, Asked, demand_known
-from bullrush.dashboard.pages.reading import read
+from bullrush.dashboard.reading import read
 from bullrush.extending import HIDDEN, now_ms
 from bullrush.recorder import History, Remembered, SlowName
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from bullrush.aio import Queue
 from bullrush.dashboard.answer import Answer, Asked, demand_known
-from bullrush.dashboard.pages.reading import read
+from bullrush.dashboard.reading import read
 from bullrush.dashboard.refusal import refused
 from bullrush.errors import RedisServerError
 from bullrush.extending import run_async

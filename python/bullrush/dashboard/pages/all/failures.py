@@ -11,7 +11,7 @@ from typing import Any, Final
 from bullrush.aio import Queue
 from bullrush.dashboard.answer import Answer, Asked
 from bullrush.dashboard.commands import command
-from bullrush.dashboard.history.rates import MINUTES
+from bullrush.dashboard.history.rates import MINUTE_MS, MINUTES
 from bullrush.dashboard.pages.all.connections import Connected, connections
 from bullrush.dashboard.pages.all.queues import choose, readable
 from bullrush.dashboard.pages.failures import shown_label
@@ -31,7 +31,6 @@ _SHOWN: Final = 5
 _SHORTLY: Final = 120_000
 #: Redis says in whole seconds for how long somebody has been connected.
 _STEP: Final = 1_000
-_MINUTE: Final = 60_000
 
 
 @dataclass
@@ -122,9 +121,9 @@ async def _part(asked: Asked, queue: Queue, group: FailureGroup) -> dict[str, An
 
 def _minutes(failure: _Failure) -> list[int]:
     """Return how many of these jobs failed in each of the last minutes, the oldest minute first."""
-    now = now_ms() // _MINUTE
+    now = now_ms() // MINUTE_MS
     counts = Counter(
-        now - at // _MINUTE for _, group in failure.parts for at in group.times if at is not None and at > 0
+        now - at // MINUTE_MS for _, group in failure.parts for at in group.times if at is not None and at > 0
     )
     return [counts[ago] for ago in range(MINUTES - 1, -1, -1)]
 

@@ -12,7 +12,7 @@ from bullrush.aio import Job, Queue
 from bullrush.dashboard.answer import Answer, Asked
 from bullrush.dashboard.pages.all.connections import Connected, connections
 from bullrush.dashboard.pages.all.queues import choose, readable
-from bullrush.dashboard.pages.reading import read
+from bullrush.dashboard.reading import read
 from bullrush.errors import RedisServerError
 from bullrush.extending import now_ms, run_async
 from bullrush.inspection import holds
