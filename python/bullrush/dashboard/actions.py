@@ -36,6 +36,15 @@ async def remove(asked: Asked) -> Done:
     return _done(asked, f"Job {found.id} is removed.", "remove", found.id, is_gone=True)
 
 
+async def cancel(asked: Asked) -> Done:
+    """Ask the worker that runs a job to stop it."""
+    found = await _found(asked)
+    if not await asked.queue.cancel_job(found.id):
+        raise RefusalError(409, f"No worker runs this job: it is {await found.get_state()}.")
+    text = f"Job {found.id} was asked to stop. It fails as soon as its handler ends; workers of Node do not see it."
+    return _done(asked, text, "cancel", found.id)
+
+
 async def pause(asked: Asked) -> Done:
     """Let workers take no more jobs."""
     await demand_known(asked.queue)

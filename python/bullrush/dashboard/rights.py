@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from bullrush.dashboard.refusal import RefusalError
 
-#: view: counts, ids, names and times. data: data, results, logs and the texts of errors. run: retry and promote.
+#: view: counts, ids, names and times. data: data, results, logs and the texts of errors. run: retry, promote, cancel.
 #: remove: remove jobs. pause: pause and resume a queue. edit: what changes a job.
 Action: TypeAlias = Literal["view", "data", "run", "remove", "pause", "edit"]
 #: Returns who makes a request, None for nobody.

@@ -157,6 +157,7 @@ ROUTES: Final[tuple[Look | Change, ...]] = (
     Change("/q/{queue}/edit", "edit", editing.edit, longest=_WITH_DATA),
     Change("/q/{queue}/retry", "run", actions.retry),
     Change("/q/{queue}/promote", "run", actions.promote),
+    Change("/q/{queue}/cancel", "run", actions.cancel),
     Change("/q/{queue}/remove", "remove", actions.remove),
     Change("/q/{queue}/pause", "pause", actions.pause),
     Change("/q/{queue}/resume", "pause", actions.resume),

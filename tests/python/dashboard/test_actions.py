@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bullrush import Queue, Worker, cli
+from bullrush import Job, Queue, Worker, cli
 from tests.python.dashboard.page import OWN, Page
 from tests.waiting import wait_until
 
@@ -61,6 +61,23 @@ def test_a_notice_is_for_who_has_done_it(opened: Callable[..., Page], worked: Qu
     bob = page.send("GET", address, headers={"X-Name": "bob"})
     assert bob.status_code == 200 and "The queue is paused" not in bob.text
     assert "The queue is paused" not in page.html(f"/q/{worked.name}?done=guess")
+
+
+def test_a_job_that_runs_is_cancelled(page: Page, queue: Queue, redis_url: str) -> None:
+    job = queue.add("long")
+
+    def stubborn(job: Job) -> None:
+        wait_until(lambda: job.cancelled)
+        job.check_cancelled()
+
+    with Worker(queue.name, stubborn, url=redis_url, autorun=True):
+        wait_until(lambda: queue.get_job_state(job.id) == "active")
+        shown = page.html(f"/q/{queue.name}/jobs/{job.id}")
+        assert "Cancel" in shown and "Remove" not in shown
+        done = page.post(f"/q/{queue.name}/cancel", id=job.id)
+        assert done["command"] == f"bullrush jobs cancel {queue.name} {job.id}"
+        wait_until(lambda: queue.get_job_state(job.id) == "failed")
+    assert "is failed" in page.post(f"/q/{queue.name}/cancel", 409, id=job.id)["error"]
 
 
 def test_a_delayed_job_is_promoted(page: Page, worked: Queue) -> None:
@@ -156,7 +173,18 @@ def test_a_get_is_no_change(page: Page, worked: Queue) -> None:
 
 def test_nothing_is_changed_if_it_is_read_only(opened: Callable[..., Page], worked: Queue) -> None:
     page = opened(read_only=True)
-    for verb in ("retry", "promote", "remove", "pause", "resume", "failures/retry", "add", "edit", "bulk/retry"):
+    for verb in (
+        "retry",
+        "promote",
+        "remove",
+        "cancel",
+        "pause",
+        "resume",
+        "failures/retry",
+        "add",
+        "edit",
+        "bulk/retry",
+    ):
         answer = page.post(f"/q/{worked.name}/{verb}", 403, id="2", failure="x", until=1)
         assert answer["error"] == "This dashboard is read-only."
     for path in (f"/q/{worked.name}", f"/q/{worked.name}/jobs/2", f"/q/{worked.name}/failures"):

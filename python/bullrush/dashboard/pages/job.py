@@ -43,7 +43,7 @@ async def job(asked: Asked) -> Answer:
             verb: command(
                 ["jobs", verb, *(["--keep-children"] * (verb == "remove"))], [queue.name, job_id], asked.source.prefix
             )
-            for verb in ("retry", "promote", "remove")
+            for verb in ("retry", "promote", "remove", "cancel")
         },
     }
     known = read(found)
