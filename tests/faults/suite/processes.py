@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -54,8 +55,8 @@ class Process(driver.Process):
 
     @property
     def was_starting(self) -> bool:
-        """Whether it has written nothing: it could not ask for SIGTERM yet."""
-        return self.ledger.stat().st_size == 0
+        """Whether SIGTERM has ended it before it wrote a line: it could not ask for this signal yet."""
+        return self.code == -signal.SIGTERM and self.ledger.stat().st_size == 0
 
     def footprint(self) -> tuple[int, int] | None:
         """Return its numbers of descriptors and threads, None if it has ended."""

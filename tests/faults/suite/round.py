@@ -3,7 +3,6 @@
 import itertools
 import json
 import random
-import signal
 import sys
 import threading
 import time
@@ -231,7 +230,8 @@ class Round:
     def end(self, processes: list[Process]) -> None:
         """Ask processes to end, and note what is wrong with how some did."""
         for process, wrong in self.processes.end(list(processes)).items():
-            self.findings.ended(process, wrong)
+            if not process.was_starting:
+                self.findings.ended(process, wrong)
 
     def wait(self, condition: Any, seconds: float, what: str = "all workers work") -> None:
         began = time.monotonic()
@@ -299,6 +299,6 @@ class Round:
         code = process.code
         if code in ENDED_BY_JOBS and self.deadly & self.begun_by(process):
             self._note_ended_by_job(process.name)
-        elif code and not (code == -signal.SIGTERM and process.was_starting):
+        elif code and not process.was_starting:
             self.findings.wrong(f"{process.name} ended with {code} after SIGTERM: {process.said()}")
         return True
