@@ -16,7 +16,7 @@ from bullrush.values.states import STATES
 AT_ONCE: Final = 10_000
 #: Then Redis is busy with a search for this part of the time. What it takes to read and to write comes on top of what
 #: can be measured: together it is at most a tenth.
-_SHARE: Final = 0.08
+_SHARE: Final = 0.09
 #: So long one call goes on with a search, and so long the first one lasts at most, in ms.
 _PART: Final = 400
 _FIRST: Final = 2_000
