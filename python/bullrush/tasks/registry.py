@@ -109,7 +109,8 @@ class Tasks:
                 `QueueOptions`.
             payload_limit: the most bytes that the arguments of a job may have as JSON; None is no limit; see
                 `QueueOptions`.
-            telemetry: a tracer such as `bullrush.otel.OpenTelemetry`, or None.
+            telemetry: a tracer such as `bullrush.otel.OpenTelemetry`, or None. It is also that of the workers that run
+                these tasks, unless ``worker_options`` name another, or None.
             redis_timeout: ms that a call which enqueues waits for Redis, 10,000 by default; None waits forever. Web
                 programs answer sooner with fewer, such as 500; see ``timeout`` of `QueueOptions`.
             codec: makes JSON of arguments and results.
@@ -122,7 +123,8 @@ class Tasks:
         self._defaults = job_options(default_job_options or {}, {})
         if lifespan is not None and not callable(lifespan):
             raise InvalidOptionError(f"lifespan must be a function that returns a context manager, not {lifespan!r}")
-        self._worker_options = check_worker_options(worker_options or {})
+        traced = check_worker_options({} if telemetry is None else {"telemetry": telemetry})
+        self._worker_options = traced | check_worker_options(worker_options or {})
         self._codec = codec
         self._part = Part(tuple(middleware), lifespan)
         self._included: list[Tasks] = []
