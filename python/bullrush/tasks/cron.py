@@ -81,7 +81,9 @@ def check_cron(task: Task[Any, Any], rule: CronRule) -> None:
         ) from None
 
 
-async def upsert(handle: JobSchedulerCalls[Any], wanted: Mapping[str, tuple[CronRule, NewTask[Any]]]) -> None:
+async def upsert(
+    handle: JobSchedulerCalls[Any], wanted: Mapping[str, tuple[CronRule, NewTask[Any]]], import_path: str | None
+) -> None:
     """Make or update the job schedulers of these tasks, and warn about those whose code has gone. An operation.
 
     A scheduler that is as it should be is only read.
@@ -89,6 +91,7 @@ async def upsert(handle: JobSchedulerCalls[Any], wanted: Mapping[str, tuple[Cron
     Args:
         handle: the job schedulers of the queue.
         wanted: the rule and the job of each task, by its name.
+        import_path: where the registry of the tasks is, for the hint; None if that is not known.
     """
     found = {task: await _stored(handle, task) for task in wanted}
     # Read last: who writes a scheduler notes it here first.
@@ -113,10 +116,11 @@ async def upsert(handle: JobSchedulerCalls[Any], wanted: Mapping[str, tuple[Cron
     if gone := await _gone(handle, wanted):
         _log.warning(
             "Job schedulers of the queue %r were made by a @tasks.cron whose code has gone: %s. "
-            "Remove them: bullrush schedulers %s --prune module:tasks",
+            "They go on making jobs, each of which fails. Remove them: bullrush schedulers %s --prune %s",
             handle.name,
             ", ".join(gone),
             handle.name,
+            import_path or "module:tasks",
         )
 
 

@@ -177,6 +177,15 @@ class Tasks:
         return self._worker_options
 
     @property
+    def import_path(self) -> str | None:
+        """Where ``bullrush worker`` found the registry, such as ``app.jobs:tasks``, for its hints; None elsewhere."""
+        return self._part.import_path
+
+    @import_path.setter
+    def import_path(self, import_path: str | None) -> None:
+        self._part.import_path = import_path
+
+    @property
     def eager(self) -> bool:
         """Whether a task runs at once when it is enqueued.
 

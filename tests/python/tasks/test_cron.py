@@ -63,6 +63,7 @@ def test_a_scheduler_whose_code_has_gone_is_named_and_pruned_and_foreign_ones_st
     start(left)
     (warning,) = [one for one in caplog.records if one.levelno == logging.WARNING]
     assert "whose code has gone: report" in warning.getMessage()
+    assert f"bullrush schedulers {queue.name} --prune module:tasks" in warning.getMessage()
     assert len(queue.get_job_schedulers()) == 3
     assert find_gone(queue, left.crons) == ["report"]
     assert prune(queue, left.crons) == ["report"]
