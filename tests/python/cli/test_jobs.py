@@ -320,6 +320,30 @@ def test_logs_prints_the_rows_and_follows_until_the_end(
     later.join()
 
 
+def test_why_and_flow_lead_to_the_failed_child_for_which_a_parent_waits(
+    run: Callable, queue: Queue, redis_url: str
+) -> None:
+    def handle(job: Any) -> None:
+        if job.name == "bad":
+            raise ValueError("no such file")
+
+    children = [{"name": name, "queue_name": queue.name} for name in ("good", "good", "bad", "good", "later")]
+    children[-1]["opts"] = {"delay": 600_000}
+    with FlowProducer(url=redis_url) as flows:
+        root = flows.add({"name": "whole", "queue_name": queue.name, "children": children}).job
+    with Worker(queue.name, handle, url=redis_url) as worker:
+        worker.run(until="drained")
+    (bad,) = queue.get_failed()
+    assert (root.get_dependencies_count()["failed"], root.get_dependencies_count()["unprocessed"]) == (0, 2)
+    assert f"It waits for 2 of 5 children: bull:{queue.name}:{bad.id} (failed)" in run("why", queue.name, root.id).out
+    shown = run("flow", queue.name, root.id)
+    assert shown.out.splitlines()[1] == f"├── bad  {queue.name}:{bad.id}  failed"
+    assert shown.err == f"1 failed: {queue.name}:{bad.id}. One again: bullrush jobs retry {queue.name} {bad.id}\n"
+    assert run("flow", queue.name, root.id, "--json").json["children"][0]["id"] == bad.id
+    assert run("jobs", "retry", queue.name, bad.id).code == 0
+    assert "failed" not in run("flow", queue.name, root.id).err
+
+
 def test_flow_is_a_tree_with_states(run: Callable, queue: Queue, redis_url: str) -> None:
     child = {"name": "part", "queue_name": queue.name}
     with FlowProducer(url=redis_url) as flows:
