@@ -11,6 +11,7 @@ import orjson
 from bullrush.base.handle import Handle
 from bullrush.base.operation import operation, reply
 from bullrush.inspection.fingerprint import Fingerprint, fingerprint
+from bullrush.job.failure import error_type
 from bullrush.job.fields import JobFields
 from bullrush.values import checks
 from bullrush.values.encoding import read_number
@@ -103,6 +104,12 @@ def failure_of(job: JobFields) -> str | None:
     last = job.stacktrace[-1] if job.stacktrace else ""
     # Other programs may have put anything there.
     return fingerprint(job.failed_reason, last if isinstance(last, str) else "").id
+
+
+def error_type_of(job: JobFields) -> str | None:
+    """Return the name of the class of the error that a job failed with last; None if it is not one of Python."""
+    last = job.stacktrace[-1] if job.stacktrace else ""
+    return error_type(last) if isinstance(last, str) else None
 
 
 def _add(groups: dict[str, FailureGroup], job_id: str, fields: Sequence[bytes | None]) -> None:

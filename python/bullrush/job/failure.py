@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import threading
 import traceback
 from collections.abc import Callable, Mapping
@@ -43,6 +44,8 @@ _MAX_FRAMES: Final = 50
 _RATE_LIMITED: Final = "bullmq:rateLimitExceeded"
 _NO_RETRY: Final = -1
 _MILLISECOND: Final = timedelta(milliseconds=1)
+
+_NODE_FRAME: Final = re.compile(r"^ +at ", re.MULTILINE)
 
 _log: Final = logging.getLogger("bullrush")
 
@@ -235,6 +238,22 @@ def _stack(error: BaseException) -> str:
         text = text and f"Traceback (most recent call last):\n{text}\n{title}"
     # An error that was never raised has no traceback.
     return _as_utf8(title if not text or text == title else f"{title}\n{text}")
+
+
+def error_type(stack: str) -> str | None:
+    """Return the name of the class of the error, without its module, from a stack trace as `describe` writes it.
+
+    Args:
+        stack: the stack trace of an attempt; any text.
+
+    Returns:
+        The name; None if the stack trace is one of Node, or names no class.
+    """
+    # Errors of Node have a class, too, but most of them are `Error`.
+    if _NODE_FRAME.search(stack):
+        return None
+    name = stack.partition("\n")[0].partition(":")[0].rpartition(".")[2]
+    return name if name.isidentifier() else None
 
 
 def traceback_from_handler(error: BaseException) -> TracebackType | None:

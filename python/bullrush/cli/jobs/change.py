@@ -18,7 +18,8 @@ from bullrush.queue import Queue
 EXAMPLES = """\
   bullrush jobs retry mail 17 18                       by id
   bullrush jobs retry mail --all                       all failed jobs, asks first
-  bullrush jobs retry mail --error '*connection refused*'   all that failed with such an error
+  bullrush jobs retry mail --error '*connection refused*'   all that failed with such a text
+  bullrush jobs retry mail --error-type ConnectionError     all whose error was of this class
   bullrush jobs retry mail --all --state completed
   bullrush jobs promote mail --name digest             all delayed jobs of this name
   bullrush jobs remove mail --state failed --data ada@example.org --yes
@@ -31,8 +32,9 @@ _STATES: Final[dict[str, Sequence[str]]] = {
     "remove": STATES,
     "cancel": ("active",),
 }
-_DONE: Final = {"retry": "retried", "promote": "promoted", "remove": "removed", "cancel": "cancelled"}
-_PATTERNS: Final = "--id, --name, --error, --failure, --data, --where"
+_DONE: Final = {"retry": "retried", "promote": "promoted", "remove": "removed", "cancel": "asked to stop"}
+_ENDED: Final = frozenset({"completed", "failed"})
+_PATTERNS: Final = "--id, --name, --error, --error-type, --failure, --data, --where"
 #: After so many, further errors are only counted.
 _SHOWN_ERRORS: Final = 10
 
@@ -140,7 +142,9 @@ def _remove(queue: Queue, job_id: str, _state: str, options: argparse.Namespace)
 def _cancel(queue: Queue, job_id: str, _state: str, options: argparse.Namespace) -> None:
     found_job(queue, job_id)
     if not queue.cancel_job(job_id, options.reason):
-        raise CommandError("no worker runs it; remove it to keep it from running")
+        state = queue.get_job_state(job_id)
+        hint = "" if state in _ENDED else "; remove it to keep it from running"
+        raise CommandError(f"it is {state}: no worker runs it{hint}")
 
 
 _CHANGES: Final[dict[str, Callable[[Queue, str, str, argparse.Namespace], None]]] = {
