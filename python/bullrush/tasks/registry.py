@@ -20,7 +20,7 @@ from bullrush.job import JobOptions
 from bullrush.masking import masked
 from bullrush.queue import QueueOptions
 from bullrush.tasks.codecs import JSON, Codec
-from bullrush.tasks.cron import CronRule, check_cron
+from bullrush.tasks.cron import CronRule, EveryRule, Rule, check_rule
 from bullrush.tasks.middleware import Middleware
 from bullrush.tasks.new_task import NewTask
 from bullrush.tasks.options import TaskOptions, check_worker_options, job_options, read_task_options
@@ -259,13 +259,31 @@ class Tasks:
         Raises:
             InvalidOptionError: the function needs arguments; or see `task`.
         """
-        rule = CronRule(pattern, tz)
+        return self._by_itself(CronRule(pattern, tz), name, options)
+
+    @shows_options
+    def every(self, every: Duration, *, name: str | None = None, **options: Unpack[TaskOptions]) -> TaskMaker:
+        """Make a task that runs by itself at an interval: ``@tasks.every(90_000)``.
+
+        All that is said of `cron` holds. The first run is at once.
+
+        Args:
+            every: ms between two runs, or a timedelta.
+            name: the name of its jobs; the function's own by default.
+            options: see `TaskOptions`.
+
+        Raises:
+            InvalidOptionError: the function needs arguments; or see `task`.
+        """
+        return self._by_itself(EveryRule(checks.positive_milliseconds("every", every)), name, options)
+
+    def _by_itself(self, rule: Rule, name: str | None, options: TaskOptions) -> TaskMaker:
         maker = self.task(name=name, **options)
 
         def make(function: Callable[..., Any]) -> Task[Any, Any]:
             made: Task[Any, Any] = maker(function)
             try:
-                check_cron(made, rule)
+                check_rule(made, rule)
             except BaseException:
                 del self._part.tasks[made.name]
                 raise
@@ -275,7 +293,7 @@ class Tasks:
         return make  # type: ignore[return-value]
 
     @property
-    def crons(self) -> dict[str, CronRule]:
+    def crons(self) -> dict[str, Rule]:
         """The tasks that run by themselves, also those of included registries: their rules by name."""
         return {name: rule for part, _ in self._parts() for name, rule in part.crons.items()}
 

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 
 from bullrush.errors import ConnectionLostError, InvalidOptionError, OutcomeUnknownError, RedisServerError
 from bullrush.extending import JobSchedulerCalls, monitored_queue, run_async, run_blocking
-from bullrush.tasks.cron import CronRule, are_lost, upsert
+from bullrush.tasks.cron import Rule, are_lost, upsert
 from bullrush.tasks.middleware import Middleware
 from bullrush.tasks.running.handler import handler_of
 from bullrush.tasks.running.scopes import WorkerScopes
@@ -56,7 +56,7 @@ class Part:
     middleware: tuple[Middleware, ...] = ()
     lifespan: Lifespan | None = None
     tasks: dict[str, Task[Any, Any]] = field(default_factory=dict)
-    crons: dict[str, CronRule] = field(default_factory=dict)
+    crons: dict[str, Rule] = field(default_factory=dict)
     scopes: WorkerScopes = field(default_factory=WorkerScopes)
     import_path: str | None = None
 
