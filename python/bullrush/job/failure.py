@@ -12,6 +12,8 @@ from datetime import timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import orjson
+
 from bullrush.base.cancellation import ended_from_outside
 from bullrush.base.operation import maybe_await
 from bullrush.errors import InvalidOptionError, TransientError
@@ -238,6 +240,15 @@ def _stack(error: BaseException) -> str:
         text = text and f"Traceback (most recent call last):\n{text}\n{title}"
     # An error that was never raised has no traceback.
     return _as_utf8(title if not text or text == title else f"{title}\n{text}")
+
+
+def last_stack(stacks: bytes | None) -> str:
+    """Return the stack trace of the last attempt, from the field of the job; "" if there is none that can be read."""
+    try:
+        found: object = orjson.loads(stacks or b"[]")
+    except ValueError:
+        return ""
+    return found[-1] if isinstance(found, list) and found and isinstance(found[-1], str) else ""
 
 
 def error_type(stack: str) -> str | None:
