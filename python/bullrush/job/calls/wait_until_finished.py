@@ -56,8 +56,9 @@ class JobResultWait(JobFields):
 
         Redis:
             Four plain commands in one round trip per poll, and one for a job that has failed. With ``events`` and
-            ``notify`` one poll before the end and one after it, and one every 5 s plus or minus 10 %, since events and messages may get lost, and workers of
-            Node publish no messages. With ``poll`` the time between two polls grows from 5 ms to 500 ms.
+            ``notify`` one poll before the end and one after it, and one every 5 s plus or minus 10 %, since events and
+            messages may get lost, and workers of Node publish no messages. With ``poll`` the time between two polls
+            grows from 5 ms to 500 ms.
         """
         limit = None if timeout is None else checks.milliseconds("timeout", timeout)
         deadline = None if limit is None else time.monotonic() + limit / 1000
