@@ -316,7 +316,25 @@ def of_class(name: str, message: str) -> Exception:
 
 
 class JobFailedError(BullrushError):
-    """A job failed; the message is its ``failedReason``."""
+    """A job failed; the message is its ``failedReason``.
+
+    Attributes:
+        error_type: the name of the class of the error that the job failed with, such as ``ConnectionError``, from its
+            stack trace; None if it failed in Node, if the job is gone, or if nothing tells.
+    """
+
+    def __init__(self, message: str = "", error_type: str | None = None) -> None:
+        """Make the error.
+
+        Args:
+            message: the reason.
+            error_type: the name of the class.
+        """
+        super().__init__(message)
+        self.error_type = error_type
+
+    def __reduce__(self) -> tuple[type[JobFailedError], tuple[str, str | None]]:
+        return type(self), (str(self), self.error_type)
 
 
 class MalformedJobError(UnrecoverableError):

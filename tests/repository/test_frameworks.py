@@ -110,6 +110,26 @@ def test_a_program_with_fastapi_adds_jobs_that_the_command_runs(run: Run, url: s
     )
 
 
+def test_a_page_with_fastapi_follows_a_job_to_its_end_also_if_it_has_ended(run: Run) -> None:
+    pytest.importorskip("fastapi")
+    told = run(
+        "python",
+        "-c",
+        "import threading; from fastapi.testclient import TestClient; from bullrush import Worker\n"
+        "from app.progress import app; from app.jobs import tasks, welcome\n"
+        "with TestClient(app) as client:\n"
+        "    job = welcome.enqueue(7)\n"
+        "    running = threading.Thread(target=lambda: Worker(tasks).run(max_jobs=1)); running.start()\n"
+        "    first = client.get(f'/jobs/{job.id}/changes'); running.join()\n"
+        "    assert first.headers['content-type'].startswith('text/event-stream')\n"
+        "    print(first.text.split('data: ')[-1].strip())\n"
+        "    print(client.get(f'/jobs/{job.id}/changes').text.strip())\n"
+        "    assert client.get('/jobs/none/changes').text == ''",
+    )
+    ended = '{"state": "completed", "progress": 0}'
+    assert told.splitlines() == [ended, f"data: {ended}"]
+
+
 def test_a_program_with_flask_adds_jobs_that_the_command_runs(run: Run, url: str) -> None:
     pytest.importorskip("flask")
     jobs = run(

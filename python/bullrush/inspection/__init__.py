@@ -2,10 +2,11 @@
 
 from bullrush.inspection.coming_runs import coming_runs, run_before
 from bullrush.inspection.due import SECOND_LOOK, DueWork, due_work
-from bullrush.inspection.failures import NEWEST, FailureGroup, failure_of
+from bullrush.inspection.failures import NEWEST, FailureGroup, error_type_of, failure_of
 from bullrush.inspection.fingerprint import fingerprint
 from bullrush.inspection.holders import Hold, holds
 from bullrush.inspection.overview import Overview, overviews
+from bullrush.inspection.place import dues_of
 from bullrush.inspection.search import AT_ONCE, Searched, SearchPosition
 from bullrush.inspection.trace import readable_trace
 from bullrush.inspection.where import Where
@@ -27,6 +28,8 @@ __all__ = [
     "coming_runs",
     "count_workers",
     "due_work",
+    "dues_of",
+    "error_type_of",
     "failure_of",
     "fingerprint",
     "holds",

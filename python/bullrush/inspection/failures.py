@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
-
-import orjson
+from typing import TYPE_CHECKING, Final
 
 from bullrush.base.handle import Handle
 from bullrush.base.operation import operation, reply
 from bullrush.inspection.fingerprint import Fingerprint, fingerprint
+from bullrush.job.failure import error_type, last_stack
 from bullrush.job.fields import JobFields
 from bullrush.values import checks
 from bullrush.values.encoding import read_number
@@ -105,12 +104,18 @@ def failure_of(job: JobFields) -> str | None:
     return fingerprint(job.failed_reason, last if isinstance(last, str) else "").id
 
 
+def error_type_of(job: JobFields) -> str | None:
+    """Return the name of the class of the error that a job failed with last; None if it is not one of Python."""
+    last = job.stacktrace[-1] if job.stacktrace else ""
+    return error_type(last) if isinstance(last, str) else None
+
+
 def _add(groups: dict[str, FailureGroup], job_id: str, fields: Sequence[bytes | None]) -> None:
     """Put a failed job into its group. One that was removed meanwhile is left out."""
     name, reason, stack, at = fields
     if reason is None and at is None:
         return
-    found = fingerprint(_text(reason), _last(stack))
+    found = fingerprint(_text(reason), last_stack(stack))
     group = groups.setdefault(found.id, _group(found))
     ended = read_number(at)
     group._take(job_id, _text(name), None if ended is None else int(ended))
@@ -122,12 +127,3 @@ def _group(found: Fingerprint) -> FailureGroup:
 
 def _text(raw: bytes | None) -> str:
     return "" if raw is None else raw.decode(errors="replace")
-
-
-def _last(stacks: bytes | None) -> str:
-    """Return the stack trace of the last attempt; "" if there is none that can be read."""
-    try:
-        found: Any = orjson.loads(stacks or b"[]")
-    except ValueError:
-        return ""
-    return found[-1] if isinstance(found, list) and found and isinstance(found[-1], str) else ""

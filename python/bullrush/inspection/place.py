@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from bullrush.base.operation import reply
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bullrush._core import CoreQueue
 
 
@@ -41,3 +43,14 @@ async def place_of(core: CoreQueue, job_id: str, queue: str | None = None) -> Pl
         queue: the name of its queue, if it is another one with the same prefix on the same server.
     """
     return Place(**await reply(core.place(job_id, name=queue)))
+
+
+async def dues_of(core: CoreQueue, ids: Sequence[str]) -> list[int | None]:
+    """Return when the delays of jobs end, in ms since 1970; None for a job without one. Awaited inside an operation.
+
+    Args:
+        core: the compiled side of the queue.
+        ids: the ids of some jobs: each one is asked for by itself, all at the same time.
+    """
+    asked = [core.place(job_id) for job_id in ids]
+    return [(await reply(place))["due"] for place in asked]

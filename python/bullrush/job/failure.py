@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import threading
 import traceback
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+import orjson
 
 from bullrush.base.cancellation import ended_from_outside
 from bullrush.base.operation import maybe_await
@@ -43,6 +46,8 @@ _MAX_FRAMES: Final = 50
 _RATE_LIMITED: Final = "bullmq:rateLimitExceeded"
 _NO_RETRY: Final = -1
 _MILLISECOND: Final = timedelta(milliseconds=1)
+
+_NODE_FRAME: Final = re.compile(r"^ +at ", re.MULTILINE)
 
 _log: Final = logging.getLogger("bullrush")
 
@@ -235,6 +240,31 @@ def _stack(error: BaseException) -> str:
         text = text and f"Traceback (most recent call last):\n{text}\n{title}"
     # An error that was never raised has no traceback.
     return _as_utf8(title if not text or text == title else f"{title}\n{text}")
+
+
+def last_stack(stacks: bytes | None) -> str:
+    """Return the stack trace of the last attempt, from the field of the job; "" if there is none that can be read."""
+    try:
+        found: object = orjson.loads(stacks or b"[]")
+    except ValueError:
+        return ""
+    return found[-1] if isinstance(found, list) and found and isinstance(found[-1], str) else ""
+
+
+def error_type(stack: str) -> str | None:
+    """Return the name of the class of the error, without its module, from a stack trace as `describe` writes it.
+
+    Args:
+        stack: the stack trace of an attempt; any text.
+
+    Returns:
+        The name; None if the stack trace is one of Node, or names no class.
+    """
+    # Errors of Node have a class, too, but most of them are `Error`.
+    if _NODE_FRAME.search(stack):
+        return None
+    name = stack.partition("\n")[0].partition(":")[0].rpartition(".")[2]
+    return name if name.isidentifier() else None
 
 
 def traceback_from_handler(error: BaseException) -> TracebackType | None:

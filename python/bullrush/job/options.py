@@ -95,7 +95,8 @@ class JobOptions(TypedDict, total=False):
         job_id: a custom id: not a whole number, not ``0`` or starting with ``0:``, and without colons (exactly two are
             allowed, as in BullMQ). If a job with this id exists, nothing is added.
         keep_logs: how many of the last log rows are kept; 100 by default, 0 keeps all.
-        lifo: run before the jobs that are waiting.
+        lifo: run before the jobs that are waiting; ignored for a job with a priority. `0` is none: with
+            ``priority=0, lifo=True`` a job is the very first.
         parent: the parent job, which waits for this one; see `ParentOptions`.
         priority: 1 is the most urgent, 2,097,152 the least; 0 is no priority and runs before all of them.
         remove_dependency_on_failure: when this job fails for good, its parent no longer waits for it.

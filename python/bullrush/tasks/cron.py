@@ -1,4 +1,4 @@
-"""The job schedulers of `Tasks.cron`: made when a worker starts, and removed by `prune`.
+"""The job schedulers of `Tasks.cron` and `Tasks.every`: made when a worker starts, and removed by `prune`.
 
 The set ``<prefix>:<queue>:ext:cron`` has every definition that a registry has written, as JSON: a scheduler is of a
 registry if it is still as one of them says. All others are never touched, also if they have the same id.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import orjson
 
@@ -54,7 +54,26 @@ class CronRule(NamedTuple):
         return {"pattern": self.pattern, "tz": self.tz}
 
 
-def check_cron(task: Task[Any, Any], rule: CronRule) -> None:
+class EveryRule(NamedTuple):
+    """The time between two runs of a task that runs by itself.
+
+    Attributes:
+        every: ms.
+    """
+
+    every: int
+
+    @property
+    def repeat(self) -> RepeatOptions:
+        """The rule as the repeat options of a job scheduler."""
+        return {"every": self.every}
+
+
+#: When a task runs by itself.
+Rule: TypeAlias = CronRule | EveryRule
+
+
+def check_rule(task: Task[Any, Any], rule: Rule) -> None:
     """Check a task that runs by itself, where the program defines it.
 
     Raises:
@@ -63,25 +82,29 @@ def check_cron(task: Task[Any, Any], rule: CronRule) -> None:
     check_scheduler_id(task.name)
     if task.opts.get("target") is not None:
         raise InvalidOptionError(
-            "A cron task has no target: let it enqueue another task, which has one; or use Queue.upsert_job_scheduler()"
+            "A task that runs by itself has no target: let it enqueue another task, which has one; or use "
+            "Queue.upsert_job_scheduler()"
         )
     if task.opts.get("deduplication") is not None:
         raise InvalidOptionError(
-            "deduplication does not keep the runs of a cron task apart: give it a queue of its own with "
+            "deduplication does not keep the runs of such a task apart: give it a queue of its own with "
             "set_global_concurrency(1), or let it enqueue another task, which has deduplication"
         )
     check_repeat(rule.repeat)
-    check_pattern(rule.pattern, checks.text("tz", rule.tz))
+    if isinstance(rule, CronRule):
+        check_pattern(rule.pattern, checks.text("tz", rule.tz))
     check_template({"name": task.name, "opts": task.opts})
     try:
         task.bind()
     except TypeError as error:
         raise InvalidOptionError(
-            f"A cron task is called without arguments: give each one a default ({error})"
+            f"A task that runs by itself is called without arguments: give each one a default ({error})"
         ) from None
 
 
-async def upsert(handle: JobSchedulerCalls[Any], wanted: Mapping[str, tuple[CronRule, NewTask[Any]]]) -> None:
+async def upsert(
+    handle: JobSchedulerCalls[Any], wanted: Mapping[str, tuple[Rule, NewTask[Any]]], import_path: str | None
+) -> None:
     """Make or update the job schedulers of these tasks, and warn about those whose code has gone. An operation.
 
     A scheduler that is as it should be is only read.
@@ -89,6 +112,7 @@ async def upsert(handle: JobSchedulerCalls[Any], wanted: Mapping[str, tuple[Cron
     Args:
         handle: the job schedulers of the queue.
         wanted: the rule and the job of each task, by its name.
+        import_path: where the registry of the tasks is, for the hint; None if that is not known.
     """
     found = {task: await _stored(handle, task) for task in wanted}
     # Read last: who writes a scheduler notes it here first.
@@ -99,24 +123,25 @@ async def upsert(handle: JobSchedulerCalls[Any], wanted: Mapping[str, tuple[Cron
             continue
         if stored is not None and stored[0] not in made_here:
             _log.warning(
-                "The queue %r has a job scheduler %r that no @tasks.cron made: it stays as it is, and the task runs "
-                "as it says, not as the code does. Remove the scheduler, or give the task another name",
+                "The queue %r has a job scheduler %r that no @tasks.cron or @tasks.every made: it stays as it is, and "
+                "the task runs as it says, not as the code does. Remove the scheduler, or give the task another name",
                 handle.name,
                 task,
             )
             continue
         await reply(handle.core.note_cron(definition))
         if stored is not None and stored[1] != rule:
-            # An update keeps the time of the next job, which the old pattern made.
+            # An update keeps the time of the next job, which the old rule made.
             await SchedulerCalls.remove_job_scheduler.steps(handle, task)
         await SchedulerCalls.upsert_job_scheduler.steps(handle, task, rule.repeat, new.template())
     if gone := await _gone(handle, wanted):
         _log.warning(
-            "Job schedulers of the queue %r were made by a @tasks.cron whose code has gone: %s. "
-            "Remove them: bullrush schedulers %s --prune module:tasks",
+            "Job schedulers of the queue %r were made by a @tasks.cron or @tasks.every whose code has gone: %s. "
+            "They go on making jobs, each of which fails. Remove them: bullrush schedulers %s --prune %s",
             handle.name,
             ", ".join(gone),
             handle.name,
+            import_path or "module:tasks",
         )
 
 
@@ -129,12 +154,13 @@ async def are_lost(handle: SchedulerCalls[Any], wanted: Collection[str]) -> bool
     return bool(wanted) and noted.isdisjoint(wanted)
 
 
-async def _stored(handle: SchedulerCalls[Any], scheduler_id: str) -> tuple[str, tuple[Any, Any]] | None:
-    """Return the definition of a job scheduler, and its pattern and time zone; None if there is none."""
+async def _stored(handle: SchedulerCalls[Any], scheduler_id: str) -> tuple[str, tuple[Any, ...]] | None:
+    """Return the definition of a job scheduler, and the fields of its rule; None if there is none."""
     found: Any = await read_scheduler(handle.core, scheduler_id)
     if found is None:
         return None
-    template, rule = found.get("template", {}), (found.get("pattern"), found.get("tz"))
+    template, every = found.get("template", {}), found.get("every")
+    rule = (found.get("pattern"), found.get("tz")) if every is None else (every,)
     return _definition(found.get("name"), rule, template.get("data", {}), template.get("opts", {})), rule
 
 
@@ -153,7 +179,7 @@ async def _made_here(handle: SchedulerCalls[Any]) -> set[str]:
 
 
 def find_gone(queue: QueueCalls[Any], known: Collection[str]) -> list[str]:
-    """Return the ids of the job schedulers that a `Tasks.cron` made and that are not among the known ones.
+    """Return the ids of the job schedulers that a registry of tasks made and that are not among the known ones.
 
     It blocks.
 
@@ -165,7 +191,7 @@ def find_gone(queue: QueueCalls[Any], known: Collection[str]) -> list[str]:
 
 
 def prune(queue: QueueCalls[Any], known: Collection[str]) -> list[str]:
-    """Remove the job schedulers that a `Tasks.cron` made and whose code has gone, with their next jobs; it blocks.
+    """Remove the job schedulers of `Tasks.cron` and `Tasks.every` whose code has gone, with their next jobs; it blocks.
 
     Args:
         queue: the queue.

@@ -89,6 +89,9 @@ def job_options(options: Mapping[str, Any], defaults: JobOptions) -> JobOptions:
     for name in _OF_RUNS & options.keys():
         raise InvalidOptionError(f"{name} is not an option of a job: the worker decides it. Give it to @task()")
     merged: JobOptions = {**defaults, **options}  # type: ignore[typeddict-item]
+    if options.get("lifo") and "priority" not in options:
+        # BullMQ ignores lifo of a job with a priority: who asks for lifo alone would get nothing.
+        merged.pop("priority", None)
     OptionCompiler().compile({name: value for name, value in merged.items() if name != "target"})
     if merged.get("target") is not None:
         check_target("target", merged["target"])

@@ -20,7 +20,7 @@ from bullrush.job import JobOptions
 from bullrush.masking import masked
 from bullrush.queue import QueueOptions
 from bullrush.tasks.codecs import JSON, Codec
-from bullrush.tasks.cron import CronRule, check_cron
+from bullrush.tasks.cron import CronRule, EveryRule, Rule, check_rule
 from bullrush.tasks.middleware import Middleware
 from bullrush.tasks.new_task import NewTask
 from bullrush.tasks.options import TaskOptions, check_worker_options, job_options, read_task_options
@@ -109,7 +109,8 @@ class Tasks:
                 `QueueOptions`.
             payload_limit: the most bytes that the arguments of a job may have as JSON; None is no limit; see
                 `QueueOptions`.
-            telemetry: a tracer such as `bullrush.otel.OpenTelemetry`, or None.
+            telemetry: a tracer such as `bullrush.otel.OpenTelemetry`, or None. It is also that of the workers that run
+                these tasks, unless ``worker_options`` name another, or None.
             redis_timeout: ms that a call which enqueues waits for Redis, 10,000 by default; None waits forever. Web
                 programs answer sooner with fewer, such as 500; see ``timeout`` of `QueueOptions`.
             codec: makes JSON of arguments and results.
@@ -122,7 +123,8 @@ class Tasks:
         self._defaults = job_options(default_job_options or {}, {})
         if lifespan is not None and not callable(lifespan):
             raise InvalidOptionError(f"lifespan must be a function that returns a context manager, not {lifespan!r}")
-        self._worker_options = check_worker_options(worker_options or {})
+        traced = check_worker_options({} if telemetry is None else {"telemetry": telemetry})
+        self._worker_options = traced | check_worker_options(worker_options or {})
         self._codec = codec
         self._part = Part(tuple(middleware), lifespan)
         self._included: list[Tasks] = []
@@ -173,6 +175,15 @@ class Tasks:
     def worker_options(self) -> Mapping[str, Any]:
         """The options of the workers that run these tasks, where they have none of their own."""
         return self._worker_options
+
+    @property
+    def import_path(self) -> str | None:
+        """Where ``bullrush worker`` found the registry, such as ``app.jobs:tasks``, for its hints; None elsewhere."""
+        return self._part.import_path
+
+    @import_path.setter
+    def import_path(self, import_path: str | None) -> None:
+        self._part.import_path = import_path
 
     @property
     def eager(self) -> bool:
@@ -248,13 +259,31 @@ class Tasks:
         Raises:
             InvalidOptionError: the function needs arguments; or see `task`.
         """
-        rule = CronRule(pattern, tz)
+        return self._by_itself(CronRule(pattern, tz), name, options)
+
+    @shows_options
+    def every(self, every: Duration, *, name: str | None = None, **options: Unpack[TaskOptions]) -> TaskMaker:
+        """Make a task that runs by itself at an interval: ``@tasks.every(90_000)``.
+
+        All that is said of `cron` holds. The first run is at once.
+
+        Args:
+            every: ms between two runs, or a timedelta.
+            name: the name of its jobs; the function's own by default.
+            options: see `TaskOptions`.
+
+        Raises:
+            InvalidOptionError: the function needs arguments; or see `task`.
+        """
+        return self._by_itself(EveryRule(checks.positive_milliseconds("every", every)), name, options)
+
+    def _by_itself(self, rule: Rule, name: str | None, options: TaskOptions) -> TaskMaker:
         maker = self.task(name=name, **options)
 
         def make(function: Callable[..., Any]) -> Task[Any, Any]:
             made: Task[Any, Any] = maker(function)
             try:
-                check_cron(made, rule)
+                check_rule(made, rule)
             except BaseException:
                 del self._part.tasks[made.name]
                 raise
@@ -264,7 +293,7 @@ class Tasks:
         return make  # type: ignore[return-value]
 
     @property
-    def crons(self) -> dict[str, CronRule]:
+    def crons(self) -> dict[str, Rule]:
         """The tasks that run by themselves, also those of included registries: their rules by name."""
         return {name: rule for part, _ in self._parts() for name, rule in part.crons.items()}
 

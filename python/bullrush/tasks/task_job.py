@@ -42,7 +42,7 @@ class TaskCalls(JobResultWait, Generic[R]):
             via: what tells of the end; see `Job.wait_until_finished`.
 
         Raises:
-            JobFailedError: the job failed for good; the message is its reason.
+            JobFailedError: the job failed for good; the message is its reason, ``error_type`` the class of its error.
             JobNotFoundError: the job is gone; ``remove_on_complete`` removes results, too.
             TimeoutError: the job did not finish in time. It is not stopped.
             DataError: what is stored is not a result of this task.

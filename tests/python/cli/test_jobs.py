@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,8 @@ def test_list_has_every_job_with_its_state(run: Callable, worked: Queue) -> None
     for id, job in found.items():
         api = worked.get_job(id)
         assert api is not None
-        assert {**api.to_json(), "state": api.get_state()} == job
+        due = api.timestamp + api.delay if id == "4" else None
+        assert {**api.to_json(), "state": api.get_state(), "due": due} == job
 
 
 @pytest.mark.parametrize(
@@ -39,6 +41,10 @@ def test_list_has_every_job_with_its_state(run: Callable, worked: Queue) -> None
         (["--data", "ADA"], ["3", "1"]),
         (["--error", "no such*"], ["2"]),
         (["--error", "*timed out*"], []),
+        (["--error", "ValueError*"], []),
+        (["--error-type", "ValueError"], ["2"]),
+        (["--error-type", "Value*", "--error", "no such*"], ["2"]),
+        (["--error-type", "LookupError"], []),
         (["--where", 'error:"no such"'], ["2"]),
         (["--where", "error:such attempt<2", "--state", "failed"], ["2"]),
         (["--where", "failed>1h"], []),
@@ -260,12 +266,45 @@ def test_cancel_stops_a_running_job_with_a_reason(run: Callable, queue: Queue, r
     queue.add("x")
     with Worker(queue.name, handle, url=redis_url, autorun=True):
         assert started.wait(10)
-        assert run("jobs", "cancel", queue.name, "1", "--reason", "wrong file").out == "1 job cancelled.\n"
+        assert run("jobs", "cancel", queue.name, "1", "--reason", "wrong file").out == "1 job asked to stop.\n"
         wait_until(lambda: queue.get_job_state("1") == "failed")
     job = queue.get_job("1")
     assert job is not None and job.failed_reason == "wrong file"
     again = run("jobs", "cancel", queue.name, "1")
-    assert again.code == 1 and "no worker runs it" in again.err
+    assert again.code == 1 and again.err == "job 1: it is failed: no worker runs it\n"
+    queue.add("x", delay=60_000)
+    later = run("jobs", "cancel", queue.name, "2")
+    assert later.err == "job 2: it is delayed: no worker runs it; remove it to keep it from running\n"
+
+
+def test_the_list_says_for_how_long_jobs_run_and_when_delayed_and_retried_ones_are_due(
+    run: Callable, queue: Queue, redis_url: str
+) -> None:
+    release = threading.Event()
+
+    def handle(job: Any) -> None:
+        if job.name == "again":
+            raise ValueError("no")
+        release.wait(20)
+
+    assert "running for" not in run("jobs", "list", queue.name).out
+    queue.add(
+        "again", attempts=2, backoff=1_800_000, timestamp=queue.add("later", delay=600_000).timestamp - 9 * 3600_000
+    )
+    queue.add("long")
+    with Worker(queue.name, handle, url=redis_url, autorun=True, concurrency=2):
+        wait_until(lambda: queue.get_active_count() == 1 and queue.get_delayed_count() == 2)
+        shown = run("jobs", "list", queue.name)
+        found = {job["name"]: job for job in run("jobs", "list", queue.name, "--json").json}
+        release.set()
+    titles, *rows = (line.split("  ") for line in shown.out.splitlines())
+    names = ["id", "name", "state", "added", "running for", "due", "attempts", "reason"]
+    assert [title.strip() for title in titles if title] == names
+    assert "in 9m" in shown.out and "in 29m" in shown.out and len(rows) == 3
+    assert found["later"]["due"] == found["later"]["timestamp"] + 600_000
+    assert abs(found["again"]["due"] - found["again"]["processed_on"] - 1_800_000) < 60_000
+    assert (found["long"]["due"], found["long"]["processed_on"] is not None) == (None, True)
+    assert "due " in run("jobs", "show", queue.name, found["again"]["id"]).out
 
 
 def test_add_takes_data_options_files_and_standard_input(
@@ -318,6 +357,30 @@ def test_logs_prints_the_rows_and_follows_until_the_end(
     later.start()
     assert run("logs", worked.name, "3", "--follow").out == "before\nafter\nat the end\n"
     later.join()
+
+
+def test_why_and_flow_lead_to_the_failed_child_for_which_a_parent_waits(
+    run: Callable, queue: Queue, redis_url: str
+) -> None:
+    def handle(job: Any) -> None:
+        if job.name == "bad":
+            raise ValueError("no such file")
+
+    children = [{"name": name, "queue_name": queue.name} for name in ("good", "good", "bad", "good", "later")]
+    children[-1]["opts"] = {"delay": 600_000}
+    with FlowProducer(url=redis_url) as flows:
+        root = flows.add({"name": "whole", "queue_name": queue.name, "children": children}).job
+    with Worker(queue.name, handle, url=redis_url) as worker:
+        worker.run(until="drained")
+    (bad,) = queue.get_failed()
+    assert (root.get_dependencies_count()["failed"], root.get_dependencies_count()["unprocessed"]) == (0, 2)
+    assert f"It waits for 2 of 5 children: bull:{queue.name}:{bad.id} (failed)" in run("why", queue.name, root.id).out
+    shown = run("flow", queue.name, root.id)
+    assert shown.out.splitlines()[1] == f"├── bad  {queue.name}:{bad.id}  failed"
+    assert shown.err == f"1 failed: {queue.name}:{bad.id}. One again: bullrush jobs retry {queue.name} {bad.id}\n"
+    assert run("flow", queue.name, root.id, "--json").json["children"][0]["id"] == bad.id
+    assert run("jobs", "retry", queue.name, bad.id).code == 0
+    assert "failed" not in run("flow", queue.name, root.id).err
 
 
 def test_flow_is_a_tree_with_states(run: Callable, queue: Queue, redis_url: str) -> None:

@@ -104,7 +104,7 @@ def test_no_changes_nothing_and_yes_does_it(working: Worker, shell: Callable, qu
         if words.startswith("obliterate"):
             working.close(force=True)
         code, screen = shell(words.replace("QUEUE", queue.name) + "\ny")
-        assert code == 0 and re.search(r"\b(retried|promoted|cancelled|removed|Removed|gone|deleted)\b", screen), (
+        assert code == 0 and re.search(r"\b(retried|promoted|stop|removed|Removed|gone|deleted)\b", screen), (
             words,
             screen,
         )

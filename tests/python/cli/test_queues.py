@@ -122,6 +122,22 @@ def test_a_scheduler_is_removed_by_its_id_after_a_question(run: Callable, queue:
     assert [scheduler["key"] for scheduler in queue.get_job_schedulers()] == ["hourly"]
 
 
+def test_schedulers_shows_the_next_runs_by_their_time(run: Callable, queue: Queue) -> None:
+    queue.upsert_job_scheduler("hourly", {"pattern": "0 * * * *", "tz": "UTC"})
+    queue.upsert_job_scheduler("weekly", {"pattern": "0 0 * * 1", "tz": "Europe/Berlin"})
+    found = {one["key"]: one for one in run("schedulers", queue.name, "--next", 3, "--json").json}
+    first = found["hourly"]["next"]
+    assert found["hourly"]["coming"] == [first, first + 3_600_000, first + 7_200_000]
+    _, *rows = run("schedulers", queue.name, "--next", 3).out.splitlines()
+    weeks = [row for row in rows if "weekly" in row]
+    assert (len(rows), len(weeks), "00:00:00+0" in weeks[0]) == (6, 3, True)
+    assert [row.split("  ")[1].strip() for row in rows if "hourly" in row] == ["hourly"] * 3
+    assert run("schedulers", queue.name, "--next", 1).code == 0
+    queue.remove_job_scheduler("hourly")
+    queue.remove_job_scheduler("weekly")
+    assert "Nothing comes" in run("schedulers", queue.name, "--next", 1).err
+
+
 def test_schedulers_whose_code_has_gone_are_pruned_and_others_stay(
     run: Callable, queue: Queue, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

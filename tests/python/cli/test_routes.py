@@ -61,8 +61,14 @@ def test_info_counts_routes(run: Callable, routed: Queue, redis: Redis) -> None:
     ended = run("info", routed.name)
     assert f"{routed.name} +2 (paused)" in ended.out
     assert "--routes shows each" in ended.err
-    [info] = run("info", routed.name, "--routes", "--json").json
-    assert (info["routes"], info["counts"]["waiting"]) == (0, 1)
+    alone = run("info", routed.name, "--routes", "--json").json
+    assert {info["queue"]: info["counts"]["waiting"] for info in alone} == {
+        routed.name: 1,
+        f"{routed.name}~cap.gpu": 2,
+        f"{routed.name}~reg.eu": 1,
+    }
+    twice = run("info", f"{routed.name}~cap.gpu", routed.name, "--routes", "--json").json
+    assert sorted(info["queue"] for info in twice) == sorted(info["queue"] for info in alone)
 
 
 def test_workers_shows_their_profiles(run: Callable, gpu: Worker, routed: Queue, redis: Redis) -> None:

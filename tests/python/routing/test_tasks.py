@@ -66,7 +66,7 @@ def test_a_wrong_target_is_refused_where_the_task_is_defined(tasks: Tasks) -> No
         @tasks.task(target={"capability": ["gpu"]})  # type: ignore[typeddict-unknown-key]
         def render() -> None: ...
 
-    with pytest.raises(InvalidOptionError, match="A cron task has no target"):
+    with pytest.raises(InvalidOptionError, match="runs by itself has no target"):
 
         @tasks.cron("0 0 * * *", tz="UTC", target=GPU)
         def nightly() -> None: ...

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -63,6 +64,7 @@ def test_a_scheduler_whose_code_has_gone_is_named_and_pruned_and_foreign_ones_st
     start(left)
     (warning,) = [one for one in caplog.records if one.levelno == logging.WARNING]
     assert "whose code has gone: report" in warning.getMessage()
+    assert f"bullrush schedulers {queue.name} --prune module:tasks" in warning.getMessage()
     assert len(queue.get_job_schedulers()) == 3
     assert find_gone(queue, left.crons) == ["report"]
     assert prune(queue, left.crons) == ["report"]
@@ -73,7 +75,7 @@ def test_a_scheduler_whose_code_has_gone_is_named_and_pruned_and_foreign_ones_st
 def test_a_foreign_scheduler_with_the_name_of_a_task_stays_as_it_is(queue, redis_url, caplog):
     queue.upsert_job_scheduler("digest", {"every": 3_600_000})
     start(registry(queue, redis_url, digest=EVERY_MORNING))
-    assert "no @tasks.cron made" in caplog.text
+    assert "no @tasks.cron or @tasks.every made" in caplog.text
     (found,) = queue.get_job_schedulers()
     assert found["every"] == 3_600_000
     assert prune(queue, []) == []
@@ -87,7 +89,7 @@ def test_a_scheduler_that_somebody_else_made_in_the_place_of_ours_stays_as_it_is
     start(registry(queue, redis_url))
     assert prune(queue, []) == []
     start(registry(queue, redis_url, digest=("0 10 * * *", "UTC")))
-    assert "no @tasks.cron made" in caplog.text
+    assert "no @tasks.cron or @tasks.every made" in caplog.text
     (found,) = queue.get_job_schedulers()
     assert (found["every"], found["name"]) == (3_600_000, "theirs")
 
@@ -96,7 +98,7 @@ def test_a_definition_that_comes_back_is_written_again(queue, redis_url, caplog)
     for pattern in ("0 9 * * *", "0 10 * * *", "0 9 * * *"):
         start(registry(queue, redis_url, digest=(pattern, "UTC")))
         assert [one["pattern"] for one in queue.get_job_schedulers()] == [pattern]
-    assert "no @tasks.cron made" not in caplog.text
+    assert "no @tasks.cron or @tasks.every made" not in caplog.text
 
 
 def test_a_scheduler_that_was_removed_by_hand_is_made_again(queue, redis_url):
@@ -190,4 +192,41 @@ def test_deduplication_of_a_cron_task_is_refused_with_what_keeps_runs_apart(task
         def clean():
             pass
 
+    assert tasks.crons == {}
+
+
+@pytest.mark.parametrize("every", [3_600_000, timedelta(hours=1)])
+def test_a_task_runs_by_itself_at_an_interval(queue, redis: Redis, redis_url, caplog, every):
+    def tasks(every: Any, *names: str) -> Tasks:
+        made = Tasks(queue.name, url=redis_url)
+        for name in names:
+            made.every(every, name=name, attempts=4)(lambda: "ran")
+        return made
+
+    with Worker(tasks(every, "poll", "dropped")) as worker:
+        worker.run(max_jobs=2)
+    assert {job.name: job.returnvalue for job in queue.get_completed()} == {"poll": "ran", "dropped": "ran"}
+    poll = queue.get_job_scheduler("poll")
+    assert (poll["every"], poll["template"]["opts"]["attempts"]) == (3_600_000, 4)
+
+    events = redis.xlen(queue.to_key("events"))
+    start(tasks(every, "poll", "dropped"))
+    assert redis.xlen(queue.to_key("events")) == events  # an unchanged one is only read
+    assert caplog.text == ""
+
+    start(tasks(7_200_000, "poll"))
+    assert queue.get_job_scheduler("poll")["every"] == 7_200_000
+    assert "@tasks.every whose code has gone: dropped" in caplog.text
+    assert prune(queue, ["poll"]) == ["dropped"]
+
+    start(registry(queue, redis_url, poll=EVERY_MORNING))
+    assert queue.get_job_scheduler("poll")["pattern"] == EVERY_MORNING[0]
+
+
+def test_an_interval_is_checked_where_it_is_defined(tasks):
+    for every in (0, -1, "90s", None):
+        with pytest.raises(InvalidOptionError, match="every"):
+            tasks.every(every, name="wrong")(lambda: None)
+    with pytest.raises(InvalidOptionError, match="called without arguments"):
+        tasks.every(1_000)(lambda user_id: user_id)
     assert tasks.crons == {}

@@ -202,3 +202,27 @@ def test_neither_payloads_nor_passwords_are_shown(redis_url):
     assert "hush" not in repr(tasks) + repr(login)
     assert "secret" not in repr(login.bind("secret"))
     assert Queue("mail", url=redis_url).name == tasks.queue
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [({"priority": 100}, {"lifo": True}), ({}, {"priority": 0, "lifo": True}), ({"priority": 9}, {"lifo": True})],
+)
+def test_lifo_alone_is_the_very_first_whatever_priority_was_given_before(
+    redis_url: str, queue_name: str, first: Any, then: Any
+) -> None:
+    tasks = Tasks(queue_name, url=redis_url, default_job_options={"priority": 100})
+    ran = []
+
+    @tasks.task
+    def note(n: int) -> None:
+        ran.append(n)
+
+    note.enqueue(1)
+    Queue(queue_name, url=redis_url).add("note", {"n": 2})
+    note.using(priority=5, lifo=True).enqueue(3)
+    note.using(**first).using(**then).enqueue(4)
+    with Worker(tasks) as worker:
+        worker.run(until="empty")
+    assert ran == [4, 2, 3, 1]
+    tasks.close()

@@ -1,7 +1,9 @@
 """A worker runs the tasks of a registry by the names of jobs."""
 
 import asyncio
+import json
 import logging
+import pickle
 import re
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -12,9 +14,10 @@ from typing import Annotated, Any
 
 import pydantic
 import pytest
+from redis import Redis
 
 from bullrush import Depends, Queue, Tasks, Worker, aenqueue_many, aio, current_job, enqueue_many
-from bullrush.errors import DataError, JobFailedError
+from bullrush.errors import DataError, JobFailedError, PermanentError
 from bullrush.retries import FAIL
 
 
@@ -352,3 +355,41 @@ def test_an_awaited_worker_runs_both_kinds(living):
 
     assert asyncio.run(work()) == ["connection", "pool"]
     assert sorted(LIFE) == sorted(["start", "connect", "open", "shut", "disconnect", "stop"])
+
+
+class Declined(Exception):
+    """An error of a module of its own."""
+
+
+@pytest.mark.parametrize("error", [ConnectionError("down"), Declined("two: parts\nand lines"), PermanentError()])
+@pytest.mark.parametrize("way", ["poll", "events"])
+def test_the_class_of_the_error_is_in_what_result_raises(tasks: Tasks, error: Exception, way: Any) -> None:
+    @tasks.task(attempts=1)
+    def fail() -> None:
+        raise error
+
+    job = fail.enqueue()
+    with Worker(tasks) as worker:
+        worker.run(until="drained")
+    with pytest.raises(JobFailedError) as raised:
+        job.result(timeout=5_000, via=way)
+    assert raised.value.error_type == type(error).__name__
+    assert str(raised.value) == (str(error) or type(error).__name__)
+    copy = pickle.loads(pickle.dumps(raised.value))
+    assert (str(copy), copy.error_type) == (str(raised.value), raised.value.error_type)
+
+
+def test_a_failure_of_node_and_a_job_without_a_stack_trace_have_no_class(tasks: Tasks, redis: Redis) -> None:
+    @tasks.task(attempts=1)
+    def fail() -> None:
+        raise ValueError("no")
+
+    job = fail.enqueue()
+    with Worker(tasks) as worker:
+        worker.run(until="drained")
+    node = "TypeError: no\n    at handle (/app/worker.js:3:9)"
+    for stacks in (json.dumps([node]), "[]", "{", json.dumps([7])):
+        redis.hset(f"bull:{tasks.queue}:{job.id}", "stacktrace", stacks)
+        with pytest.raises(JobFailedError, match="no") as raised:
+            job.result(timeout=5_000)
+        assert raised.value.error_type is None

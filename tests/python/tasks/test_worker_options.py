@@ -13,6 +13,14 @@ from tests.waiting import wait_until
 MINE: Any = {"attempts": 2, "backoff": {"type": "mine"}}
 
 
+class Tracer:
+    def span(self, *_: Any, **__: Any) -> Any:
+        raise AssertionError("nothing runs here")
+
+    def metadata(self) -> str:
+        return ""
+
+
 def never(*_: object) -> int:
     return -1
 
@@ -66,6 +74,10 @@ def test_a_registry_that_includes_others_must_have_their_options() -> None:
     with pytest.raises(InvalidOptionError, match="give that one limiter, too"):
         Tasks("q").include(limited)
     Tasks("q", worker_options={"limiter": None}).include(limited)
+    traced = Tasks("q", telemetry=Tracer())
+    with pytest.raises(InvalidOptionError, match="give that one telemetry, too"):
+        Tasks("q").include(traced)
+    Tasks("q", telemetry=Tracer()).include(traced)
 
 
 def test_a_task_says_how_long_its_locks_last_unless_its_worker_does(redis_url: str, queue_name: str, redis: Redis):

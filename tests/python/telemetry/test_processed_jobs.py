@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bullrush import Job, Queue, Worker, aio, errors
+from bullrush import Job, Queue, Tasks, Worker, aio, errors
 
 pytest.importorskip("opentelemetry.sdk", reason="opentelemetry-sdk is not installed: pip install --group test")
 
@@ -179,3 +179,32 @@ def test_a_retry_and_the_last_failure_have_spans_in_the_trace_of_the_producer(
         assert said["bullmq.job.failed.reason"] == "no luck"
     assert (retried.attributes or {})["bullmq.job.delay"] == 0
     assert retried.status.is_unset and [event.name for event in failed.events] == ["exception"]
+
+
+@pytest.mark.parametrize(("options", "traced"), [({}, True), ({"worker_options": {"telemetry": None}}, False)])
+@pytest.mark.parametrize("kind", [Worker, aio.Worker])
+def test_the_tracer_of_a_registry_is_that_of_its_workers_unless_they_have_another(
+    spans: Spans, redis_url: str, queue_name: str, kind: Any, options: Any, traced: bool
+) -> None:
+    tasks = Tasks(queue_name, url=redis_url, telemetry=OpenTelemetry("app"), **options)
+
+    @tasks.task
+    async def ship(order: int) -> int:
+        return order
+
+    async def run() -> None:
+        async with aio.Worker(tasks) as worker:
+            await worker.run(until="empty")
+
+    job = ship.enqueue(7)
+    if kind is aio.Worker:
+        asyncio.run(run())
+    else:
+        with Worker(tasks) as worker:
+            worker.run(until="empty")
+    assert job.result(timeout=5_000) == 7
+    added = spans.one(f"add {queue_name}.ship")
+    ran = spans.named(f"process {queue_name}")
+    assert bool(ran) is traced
+    assert all(span.parent is not None and span.parent.span_id == added.context.span_id for span in ran)  # type: ignore[union-attr]
+    tasks.close()

@@ -33,7 +33,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--attempts", type=int, metavar="N", help="how often to try in all")
     group.add_argument("--backoff", type=duration, metavar="TIME", help="the time between two attempts")
     group.add_argument("--job-id", metavar="ID", help="an id of your own; an existing job is not added again")
-    group.add_argument("--lifo", action="store_true", default=None, help="run it before the jobs that wait")
+    group.add_argument(
+        "--lifo", action="store_true", default=None, help="run it before the jobs that wait; ignored beside --priority"
+    )
     group.add_argument("--durable", action="store_true", help="wait until a replica or the disk has the job")
     group.add_argument("--options", metavar="JSON", help="further options by the names of Queue.add, as a JSON object")
 

@@ -19,7 +19,8 @@ from bullrush.queue import Queue
 EXAMPLES = """\
   bullrush jobs retry mail 17 18                       by id
   bullrush jobs retry mail --all                       all failed jobs, asks first
-  bullrush jobs retry mail --error '*connection refused*'   all that failed with such an error
+  bullrush jobs retry mail --error '*connection refused*'   all that failed with such a text
+  bullrush jobs retry mail --error-type ConnectionError     all whose error was of this class
   bullrush jobs retry mail --all --state completed
   bullrush jobs promote mail --name digest             all delayed jobs of this name
   bullrush jobs remove mail --state failed --data ada@example.org --yes
@@ -32,8 +33,9 @@ _STATES: Final[dict[str, Sequence[str]]] = {
     "remove": STATES,
     "cancel": ("active",),
 }
-_DONE: Final = {"retry": "retried", "promote": "promoted", "remove": "removed", "cancel": "cancelled"}
-_PATTERNS: Final = "--id, --name, --error, --failure, --data, --where"
+_DONE: Final = {"retry": "retried", "promote": "promoted", "remove": "removed", "cancel": "asked to stop"}
+_ENDED: Final = frozenset({"completed", "failed"})
+_PATTERNS: Final = "--id, --name, --error, --error-type, --failure, --data, --where"
 #: After so many, further errors are only counted.
 _SHOWN_ERRORS: Final = 10
 #: So many jobs are changed at the same time.
@@ -177,7 +179,9 @@ def _cancelled(queue: Queue, job_id: str, options: argparse.Namespace) -> Comman
         return error
     if queue.cancel_job(job_id, options.reason):
         return None
-    return CommandError("no worker runs it; remove it to keep it from running")
+    state = queue.get_job_state(job_id)
+    hint = "" if state in _ENDED else "; remove it to keep it from running"
+    return CommandError(f"it is {state}: no worker runs it{hint}")
 
 
 def _failed(queue: Queue, job_id: str, error: BullrushError | CommandError, options: argparse.Namespace) -> _Failed:

@@ -23,7 +23,7 @@ VERBS: Final = {
     "retry": (change, "run failed or completed jobs again"),
     "promote": (change, "run delayed jobs now"),
     "remove": (change, "remove jobs"),
-    "cancel": (change, "stop running jobs, which fail; workers of bullrush see it"),
+    "cancel": (change, "ask running jobs to stop; then they fail. Workers of bullrush see it"),
 }
 
 

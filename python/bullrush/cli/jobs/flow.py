@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Iterator
 from functools import cache
+from typing import Final, TypedDict
 
 from bullrush.cli.terminal.ending import CommandError
 from bullrush.cli.terminal.options import add_queue, count, known_queue, open_queue, url_of
-from bullrush.cli.terminal.output import write, write_json
+from bullrush.cli.terminal.output import say, write, write_json
 from bullrush.cli.terminal.visible import visible
-from bullrush.extending import JSON
 from bullrush.flow import FlowProducer, JobNode
 from bullrush.job import Job
 from bullrush.queue import Queue
@@ -18,6 +19,18 @@ from bullrush.queue import Queue
 EXAMPLES = """\
   bullrush flow video 17
   bullrush flow video 17 --depth 2 --children 100"""
+
+
+#: So many jobs that have failed are named below the tree.
+_SHOWN_FAILED: Final = 10
+
+
+class _Node(TypedDict):
+    id: str
+    name: str
+    queue: str
+    state: str
+    children: list[_Node]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the tree. JSON: ``{"id", "name", "queue", "state", "children": [...]}``."""
+    """Print the tree. JSON: ``{"id", "name", "queue", "state", "children": [...]}``, failed children first."""
     known_queue(options)
     with FlowProducer(url=url_of(options), prefix=options.prefix, timeout=options.timeout) as flows:
         root = flows.get_flow(
@@ -39,12 +52,14 @@ def run(options: argparse.Namespace) -> int:
         )
     if root is None:
         raise CommandError(f"the queue {options.queue!r} has no job {options.job!r}")
-    state_of = StateReader(options)
+    tree = _read(root, StateReader(options))
     if options.json:
-        write_json(_as_json(root, state_of))
-    else:
-        for line in _lines(root, state_of, "", ""):
-            write(line)
+        write_json(tree)
+        return 0
+    for line in _lines(tree, "", ""):
+        write(line)
+    if failed := list(_failed(tree)):
+        _say_failed(failed)
     return 0
 
 
@@ -63,22 +78,33 @@ class StateReader:
         return self._queue(job.prefix, job.queue_name).get_job_state(job.id)
 
 
-def _as_json(node: JobNode[Job], state_of: StateReader) -> dict[str, JSON]:
+def _read(node: JobNode[Job], state_of: StateReader) -> _Node:
+    """Return a job and what is below it, the children that have failed first: people look for these."""
     job = node.job
-    return {
-        "id": job.id,
-        "name": job.name,
-        "queue": job.queue_name,
-        "state": state_of(job),
-        "children": [_as_json(child, state_of) for child in node.children],
-    }
+    children = [_read(child, state_of) for child in node.children]
+    children.sort(key=lambda child: child["state"] != "failed")
+    return {"id": job.id, "name": job.name, "queue": job.queue_name, "state": state_of(job), "children": children}
 
 
-def _lines(node: JobNode[Job], state_of: StateReader, first: str, further: str) -> Iterator[str]:
-    job = node.job
-    yield f"{first}{visible(job.name, line=True)}  {job.queue_name}:{visible(job.id, line=True)}  {state_of(job)}"
-    for number, child in enumerate(node.children, 1):
-        last = number == len(node.children)
-        yield from _lines(
-            child, state_of, further + ("└── " if last else "├── "), further + ("    " if last else "│   ")
-        )
+def _failed(node: _Node) -> Iterator[_Node]:
+    if node["state"] == "failed":
+        yield node
+    for child in node["children"]:
+        yield from _failed(child)
+
+
+def _say_failed(failed: list[_Node]) -> None:
+    """Say which jobs of the tree have failed, and how one of them runs again."""
+    shown = ", ".join(f"{one['queue']}:{one['id']}" for one in failed[:_SHOWN_FAILED])
+    more = ", ..." if len(failed) > _SHOWN_FAILED else ""
+    words = ["bullrush", "jobs", "retry", failed[0]["queue"], failed[0]["id"]]
+    # A name of a job must not look like two lines.
+    say(visible(f"{len(failed):,} failed: {shown}{more}. One again: {shlex.join(words)}", line=True))
+
+
+def _lines(node: _Node, first: str, further: str) -> Iterator[str]:
+    name, job_id = visible(node["name"], line=True), visible(node["id"], line=True)
+    yield f"{first}{name}  {node['queue']}:{job_id}  {node['state']}"
+    for number, child in enumerate(node["children"], 1):
+        last = number == len(node["children"])
+        yield from _lines(child, further + ("└── " if last else "├── "), further + ("    " if last else "│   "))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Final
 
@@ -10,21 +11,23 @@ from bullrush.cli.jobs.selection import STATES, Found, add_filters, find, is_fil
 from bullrush.cli.terminal.options import add_queue, count, known_queue
 from bullrush.cli.terminal.output import age, say, write_json, write_table
 from bullrush.errors import MalformedJobError
-from bullrush.extending import JSON
+from bullrush.extending import JSON, run_blocking
+from bullrush.inspection import dues_of
 from bullrush.job import Job
+from bullrush.queue import Queue
 
 EXAMPLES = """\
   bullrush jobs list mail
   bullrush jobs list mail --state failed --limit 100
   bullrush jobs list mail --id 'order-*' --name welcome
-  bullrush jobs list mail --error '*timed out*'
+  bullrush jobs list mail --error '*timed out*' --error-type TimeoutError
   bullrush jobs list mail --data ada@example.org
   bullrush jobs list mail --state failed --where 'data.user.id:17 failed<1h attempt>2'
   bullrush jobs list mail --json | jq -r '.[].failed_reason'"""
 
 _DEFAULT_LIMIT: Final = 50
-#: The column of the worker, which is only there if one of the jobs has run in a worker with a name.
-_WORKER: Final = 5
+#: Columns that are only there if one of the jobs has something in them.
+_SELDOM: Final = frozenset({"running for", "due", "worker"})
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -37,15 +40,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the jobs. JSON: a list of jobs as `Job.to_json` returns them, each with its ``state``."""
+    """Print the jobs. JSON: a list of jobs as `Job.to_json` returns them, each with its ``state`` and ``due``."""
     queue = known_queue(options)
     states = options.state or [state for state in STATES if state != "paused"]
     found = list(islice(find(queue, options, states), options.limit + 1))
     more, found = len(found) > options.limit, found[: options.limit]
+    due = dues(queue, [job.id for job, state in found if state == "delayed"])
     if options.json:
-        write_json([as_json(*one) for one in found])
+        write_json([as_json(job, state, due.get(job.id)) for job, state in found])
     elif found:
-        _print(found)
+        _print(found, due)
     else:
         say(f"No such job in {queue.name}." if options.state or is_filtered(options) else f"{queue.name} has no jobs.")
     if more:
@@ -53,21 +57,38 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def as_json(job: Job, state: str) -> dict[str, JSON]:
+def dues(queue: Queue, ids: Sequence[str]) -> dict[str, int | None]:
+    """Return when delayed jobs are due, in ms since 1970: of a job that is retried its fields do not tell."""
+    return dict(zip(ids, run_blocking(dues_of(queue.core, ids)), strict=True))
+
+
+def as_json(job: Job, state: str, due: int | None) -> dict[str, JSON]:
     """Return a job for programs. One that cannot be decoded has ``error`` instead of its attributes."""
     try:
-        return {**job.to_json(), "state": state}
+        return {**job.to_json(), "state": state, "due": due}
     except MalformedJobError as error:
-        return {"id": job.id, "name": job.name, "state": state, "error": str(error)}
+        return {"id": job.id, "name": job.name, "state": state, "due": due, "error": str(error)}
 
 
-def _print(found: list[Found]) -> None:
-    titles, rows = ["id", "name", "state", "added", "attempts", "worker", "reason"], [_row(one) for one in found]
-    shown = [at for at in range(len(titles)) if at != _WORKER or any(row[at] is not None for row in rows)]
+def _print(found: list[Found], due: Mapping[str, int | None]) -> None:
+    titles = ["id", "name", "state", "added", "running for", "due", "attempts", "worker", "reason"]
+    rows = [_row(one, due.get(one.job.id)) for one in found]
+    shown = [at for at, title in enumerate(titles) if title not in _SELDOM or any(row[at] is not None for row in rows)]
     write_table([titles[at] for at in shown], [[row[at] for at in shown] for row in rows])
 
 
-def _row(found: Found) -> list[object]:
+def _row(found: Found, due: int | None) -> list[object]:
     job, state = found
     passed = age(job.timestamp)
-    return [job.id, job.name, state, passed and f"{passed} ago", job.attempts_made, job.processed_by, job.failed_reason]
+    runs = age(job.processed_on) if state == "active" else None
+    return [
+        job.id,
+        job.name,
+        state,
+        passed and f"{passed} ago",
+        runs,
+        age(due),
+        job.attempts_made,
+        job.processed_by,
+        job.failed_reason,
+    ]

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from bullrush.cli.terminal.output import compact, say
 from bullrush.errors import InvalidOptionError, MalformedJobError
 from bullrush.extending import SeenJob, run_blocking, seen_jobs
-from bullrush.inspection import SearchPosition, Where, failure_of
+from bullrush.inspection import SearchPosition, Where, error_type_of, failure_of
 from bullrush.job import Job
 from bullrush.queue import Queue
 
@@ -37,7 +37,14 @@ def add_filters(parser: argparse.ArgumentParser, states: Sequence[str] = STATES)
     group.add_argument("--id", metavar="PATTERN", help="only ids like this; * is any text")
     group.add_argument("--name", metavar="PATTERN", help="only names like this; * is any text")
     group.add_argument(
-        "--error", metavar="PATTERN", help="only jobs whose last failure has a text like this; * is any text"
+        "--error",
+        metavar="PATTERN",
+        help="only jobs whose last failure has a text like this, which is not its class; * is any text",
+    )
+    group.add_argument(
+        "--error-type",
+        metavar="PATTERN",
+        help="only jobs of Python whose last error was of a class like ConnectionError",
     )
     group.add_argument(
         "--failure", metavar="ID", help="only jobs of this group of failures, as 'bullrush failures' shows it"
@@ -98,7 +105,7 @@ def note(queue: Queue, options: argparse.Namespace, states: Sequence[str]) -> di
 
 def _needs_jobs(options: argparse.Namespace) -> bool:
     """Return whether jobs have to be read whole to know whether they fit."""
-    given = (options.id, options.name, options.error, options.failure, options.data)
+    given = (options.id, options.name, options.error, options.error_type, options.failure, options.data)
     return any(value is not None for value in given)
 
 
@@ -145,6 +152,8 @@ def matches(job: Job, options: argparse.Namespace) -> bool:
     if options.name is not None and not fnmatchcase(job.name, options.name):
         return False
     if options.error is not None and not fnmatchcase(job.failed_reason or "", options.error):
+        return False
+    if options.error_type is not None and not fnmatchcase(error_type_of(job) or "", options.error_type):
         return False
     if options.failure is not None and failure_of(job) != options.failure:
         return False

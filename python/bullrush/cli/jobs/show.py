@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import Final
 
-from bullrush.cli.jobs.listing import as_json
+from bullrush.cli.jobs.listing import as_json, dues
 from bullrush.cli.terminal.ending import CommandError
 from bullrush.cli.terminal.options import add_queue, known_queue
 from bullrush.cli.terminal.output import compact, moment, shown, write, write_fields, write_json
@@ -34,15 +34,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the job. JSON: `Job.to_json` with ``state``, ``logs`` (all rows) and ``children`` (numbers by state)."""
+    """Print the job. JSON: as in a list, with ``logs`` (all rows) and ``children`` (numbers by state)."""
     queue = known_queue(options)
     job = found_job(queue, options.job)
     state = job.get_state()
+    due = dues(queue, [job.id])[job.id]
     if options.json:
         logs = queue.get_job_logs(job.id)["logs"]
-        write_json({**as_json(job, state), "logs": logs, "children": job.get_dependencies_count()})
+        write_json({**as_json(job, state, due), "logs": logs, "children": job.get_dependencies_count()})
     else:
-        _print(queue, job, state, full=options.full)
+        _print(queue, job, state, due, full=options.full)
     return 0
 
 
@@ -63,7 +64,7 @@ def no_job(queue: Queue, job_id: str) -> CommandError:
     return CommandError(f"the queue {queue.name!r} has no job {job_id!r}; it was removed, or never added")
 
 
-def _print(queue: Queue, job: Job, state: str, *, full: bool) -> None:
+def _print(queue: Queue, job: Job, state: str, due: int | None, *, full: bool) -> None:
     write_fields(
         {
             "id": job.id,
@@ -72,6 +73,7 @@ def _print(queue: Queue, job: Job, state: str, *, full: bool) -> None:
             "state": state,
             "added": moment(job.timestamp),
             "delay": f"{job.delay} ms" if job.delay else None,
+            "due": moment(due),
             "priority": job.priority or None,
             "started": moment(job.processed_on),
             "finished": moment(job.finished_on),

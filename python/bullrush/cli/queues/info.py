@@ -25,6 +25,7 @@ EXAMPLES = """\
   bullrush info                      all queues
   bullrush info mail video           these two
   bullrush info --routes             also each route of a queue, which is otherwise in its line
+  bullrush info video --routes       this queue and each of its routes
   bullrush info --watch              again every 2 seconds; Ctrl-C ends it
   bullrush info --json | jq '.[] | select(.counts.failed > 0) | .queue'"""
 
@@ -102,13 +103,23 @@ def run(options: argparse.Namespace) -> int:
 
 def _names(options: argparse.Namespace) -> list[str]:
     if options.queues:
-        return list(options.queues)
+        return _with_routes(options) if options.routes else list(options.queues)
     names = set(queue_names(url_of(options), options.prefix, timeout=options.timeout))
     if not options.routes:
         # A queue of which only routes were used has no key of its own by which it is found.
         bases = {base for name in names if (base := route_base(name)) is not None} - names
         names.update(base for base in bases if _has_routes(open_queue(options, base)))
     return sorted(names)
+
+
+def _with_routes(options: argparse.Namespace) -> list[str]:
+    """Return the queues that were named, each with its routes behind it, and each one once."""
+    names: dict[str, None] = {}
+    for name in options.queues:
+        names[name] = None
+        with suppress(LegacyQueueError, RedisServerError):  # it is reported when it is read
+            names.update((route.queue, None) for route in _routes_of(open_queue(options, name)))
+    return list(names)
 
 
 def _has_routes(queue: Queue) -> bool:

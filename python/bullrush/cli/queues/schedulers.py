@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import time
+from collections.abc import Sequence
+from operator import itemgetter
 
 from bullrush.cli.terminal.asking import add_yes, confirm
 from bullrush.cli.terminal.ending import USAGE, CommandError
-from bullrush.cli.terminal.options import add_queue, known_queue
+from bullrush.cli.terminal.options import add_queue, count, known_queue
 from bullrush.cli.terminal.output import moment, say, write, write_json, write_table
+from bullrush.inspection import coming_runs
+from bullrush.scheduler import SchedulerJson
 
 EXAMPLES = """\
   bullrush schedulers mail
+  bullrush schedulers mail --next 3                  the next three runs of each
   bullrush schedulers mail --json | jq '.[].pattern'
   bullrush schedulers mail --remove nightly          asks, then removes it with its next job
   bullrush schedulers mail --prune app.jobs:tasks    asks, then removes those of @tasks.cron whose code has gone"""
@@ -19,6 +25,7 @@ EXAMPLES = """\
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add_queue(parser)
+    parser.add_argument("--next", type=count, metavar="N", help="show the next N runs of each, by their time")
     parser.add_argument(
         "--prune",
         action="append",
@@ -37,7 +44,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the schedulers, the next due first.
 
-    JSON: a list of `SchedulerJson`; pruned or removed: ``{"queue", "removed": [id]}``.
+    JSON: a list of `SchedulerJson`, with ``--next`` each with ``coming``, a list of times; pruned or removed:
+    ``{"queue", "removed": [id]}``.
     """
     if options.prune and options.remove:
         raise CommandError("give either --prune or --remove", USAGE)
@@ -46,6 +54,8 @@ def run(options: argparse.Namespace) -> int:
     if options.remove:
         return _remove(options)
     found = known_queue(options).get_job_schedulers(asc=True)
+    if options.next:
+        return _print_coming(found, options)
     if options.json:
         write_json(found)
     elif not found:
@@ -65,6 +75,22 @@ def run(options: argparse.Namespace) -> int:
             for scheduler in found
         ]
         write_table(titles, rows)
+    return 0
+
+
+def _print_coming(found: Sequence[SchedulerJson], options: argparse.Namespace) -> int:
+    now = int(time.time() * 1_000)
+    coming = [(one, coming_runs(one, now, options.next)) for one in found]
+    if options.json:
+        write_json([{**one, "coming": times} for one, times in coming])
+        return 0
+    runs = sorted(
+        ((at, one["key"], one.get("name"), one.get("tz")) for one, times in coming for at in times), key=itemgetter(0)
+    )
+    if runs:
+        write_table(["next", "id", "job name"], [[moment(at, tz or "UTC"), key, name] for at, key, name, tz in runs])
+    else:
+        say(f"Nothing comes: the queue {options.queue!r} has no job scheduler that goes on.")
     return 0
 
 

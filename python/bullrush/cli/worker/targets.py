@@ -148,6 +148,8 @@ def _made(target: str, options: argparse.Namespace, queue: str, thing: Any) -> W
     given.update(_profile_of(options))
     try:
         if hasattr(thing, "routes"):
+            if hasattr(thing, "import_path"):
+                thing.import_path = target
             return Worker(thing, **given)
         return Worker(queue, thing, **given)
     except BullrushError as error:

@@ -11,6 +11,7 @@ from bullrush.base.operation import LateReplyError, operation, reply
 from bullrush.errors import BullrushError, InvalidOptionError, JobFailedError, JobWaitTimeoutError, from_code
 from bullrush.events.queue_events import QueueEventsCalls
 from bullrush.job.calls.end_signals import End, EndSignal, FollowedEvents, Polls, WakeMessages
+from bullrush.job.failure import error_type, last_stack
 from bullrush.job.fields import JobFields
 from bullrush.values import checks
 from bullrush.values.checks import Duration
@@ -46,7 +47,7 @@ class JobResultWait(JobFields):
                 with ``queue_events``, else ``poll``.
 
         Raises:
-            JobFailedError: the job failed for good; the message is its reason.
+            JobFailedError: the job failed for good; the message is its reason, ``error_type`` the class of its error.
             JobNotFoundError: the job is gone.
             JobWaitTimeoutError: the job did not finish in time. It is not stopped. The error, a `TimeoutError`, has its
                 ``state``.
@@ -54,15 +55,19 @@ class JobResultWait(JobFields):
             InvalidOptionError: ``queue_events`` are of another queue, or do not go with ``via``.
 
         Redis:
-            Four plain commands in one round trip per poll. With ``events`` and ``notify`` one poll before the end and
-            one after it, and one every 5 s plus or minus 10 %, since events and messages may get lost, and workers of
-            Node publish no messages. With ``poll`` the time between two polls grows from 5 ms to 500 ms.
+            Four plain commands in one round trip per poll, and one for a job that has failed. With ``events`` and
+            ``notify`` one poll before the end and one after it, and one every 5 s plus or minus 10 %, since events and
+            messages may get lost, and workers of Node publish no messages. With ``poll`` the time between two polls
+            grows from 5 ms to 500 ms.
         """
         limit = None if timeout is None else checks.milliseconds("timeout", timeout)
         deadline = None if limit is None else time.monotonic() + limit / 1000
         signal = self._end_signal(queue_events, via)
         try:
-            return self._result(*await self._end(signal, deadline))
+            event, value = await self._end(signal, deadline)
+            if event == "failed":
+                raise JobFailedError(value, await self._error_type())
+            return decode(value, "returnvalue", self.id)
         except LateReplyError:
             raise await self._late(limit, via) from None
         finally:
@@ -150,7 +155,11 @@ class JobResultWait(JobFields):
             state,
         )
 
-    def _result(self, event: str, value: str) -> JSON:
-        if event == "failed":
-            raise JobFailedError(value)
-        return decode(value, "returnvalue", self.id)
+    async def _error_type(self) -> str | None:
+        """Return the class of the error that the job failed with; None if nothing tells it in time."""
+        # The job has failed, whether Redis tells more or not.
+        with contextlib.suppress(BullrushError, LateReplyError):
+            until = time.monotonic() + _LAST_LOOK
+            ((stacks,),) = await reply(self._source.core.job_fields([self.id], ["stacktrace"]), until)
+            return error_type(last_stack(stacks))
+        return None

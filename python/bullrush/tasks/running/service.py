@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 
 from bullrush.errors import ConnectionLostError, InvalidOptionError, OutcomeUnknownError, RedisServerError
 from bullrush.extending import JobSchedulerCalls, monitored_queue, run_async, run_blocking
-from bullrush.tasks.cron import CronRule, are_lost, upsert
+from bullrush.tasks.cron import Rule, are_lost, upsert
 from bullrush.tasks.middleware import Middleware
 from bullrush.tasks.running.handler import handler_of
 from bullrush.tasks.running.scopes import WorkerScopes
@@ -50,13 +50,15 @@ class Part:
         tasks: the tasks by name.
         crons: the rules of those that run by themselves.
         scopes: the values that live as long as a worker of this registry; also for the registries that it includes.
+        import_path: where the registry is, such as ``app.jobs:tasks``; None if that is not known.
     """
 
     middleware: tuple[Middleware, ...] = ()
     lifespan: Lifespan | None = None
     tasks: dict[str, Task[Any, Any]] = field(default_factory=dict)
-    crons: dict[str, CronRule] = field(default_factory=dict)
+    crons: dict[str, Rule] = field(default_factory=dict)
     scopes: WorkerScopes = field(default_factory=WorkerScopes)
+    import_path: str | None = None
 
 
 #: A registry, and the middleware round it: that of the registries that include it, then its own.
@@ -120,13 +122,14 @@ class _Schedulers:
     def __init__(self, worker: Any, parts: Sequence[Placed]) -> None:
         self._worker = worker
         self._wanted = {name: (rule, part.tasks[name].bind()) for part, _ in parts for name, rule in part.crons.items()}
+        self._import_path = parts[0][0].import_path
         # Of the worker, since it may have another URL. Each call is short, so that a worker that waits can be closed.
         self._calls: JobSchedulerCalls[Any] = monitored_queue(worker, worker.name, _TIMEOUT_MS).job_scheduler
 
     async def make(self) -> Exception | None:
         """Make them, and return why Redis did not take them. An operation."""
         try:
-            await upsert(self._calls, self._wanted)
+            await upsert(self._calls, self._wanted, self._import_path)
         except _AWAY as error:
             return error
         return None
