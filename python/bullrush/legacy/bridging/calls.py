@@ -19,6 +19,7 @@ from bullrush.legacy.migrating.claims import check_claims
 from bullrush.legacy.migrating.moved import Ids
 from bullrush.legacy.migrating.movers import claiming_mover, repeating, slot_mover, source_at
 from bullrush.legacy.migrating.options import check_rules, check_target, place
+from bullrush.legacy.migrating.pausing import forget_pause, is_paused
 from bullrush.legacy.migrating.servers import core_of, names_server
 from bullrush.legacy.migrating.signpost import leave_signpost
 from bullrush.legacy.reading import read_all
@@ -106,13 +107,15 @@ class LegacyBridging(LegacyBase):
         except ClosedError:  # `close` came first
             return BridgeReport()
         try:
-            bridge.add(await claiming.recover())
-            wait, away = _SHORTEST_WAIT, False
+            wait, away, recovered = _SHORTEST_WAIT, False, False
             while True:
                 try:
+                    if not recovered and not await bridge.is_paused():  # what was claimed before the pause waits, too
+                        bridge.add(await claiming.recover())
+                        recovered = True
                     bridge.add(await claiming.finish_open())  # what an outage has interrupted
                     busy = await bridge.round()
-                    done = not busy and until == "empty" and await bridge.is_done()
+                    done = not busy and recovered and until == "empty" and await bridge.is_done()
                     away = False
                 except (ConnectionLostError, OutcomeUnknownError) as error:  # each step may be repeated
                     if not away:
@@ -178,6 +181,8 @@ class LegacyBridging(LegacyBase):
         """Register the bridge at the other queue; return whether jobs keep their ids."""
         [last] = await read_all(self, [["GET", self.to_key("id")]])
         [answer] = await reply(core_of(target).legacy_calls("open_migration", [[source, 1, last or ""]]))
+        if not await is_paused(self):
+            await forget_pause(self, target)
         await leave_signpost(self, target)
         return "kept" if answer == b"kept" else "l-"
 

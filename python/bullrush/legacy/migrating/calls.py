@@ -17,6 +17,7 @@ from bullrush.legacy.migrating.migration import STATE_OF, Migration
 from bullrush.legacy.migrating.moved import Ids, Mover, new_ids
 from bullrush.legacy.migrating.movers import claiming_mover, repeating, slot_mover, source_at
 from bullrush.legacy.migrating.options import Options, check_options, check_target, place
+from bullrush.legacy.migrating.pausing import look_at_pause, pause_as_bull, pausing_field, remark_on
 from bullrush.legacy.migrating.servers import core_of, names_server
 from bullrush.legacy.migrating.signpost import leads_to, leave_signpost, remove_signpost
 from bullrush.legacy.migrating.survey import NewIdsOf, Survey
@@ -30,6 +31,8 @@ _CLEANED: Final = 100
 _SCANNED: Final = 500
 #: So many jobs that are left are listed.
 _LISTED: Final = 1000
+#: The states of the other queue whose jobs its workers take.
+_READY: Final = ("waiting", "prioritized")
 _NOT_MOVED: Final = "not moved yet: run the migration again"
 
 
@@ -57,7 +60,7 @@ class LegacyMigrating(LegacyBase):
         Each job is in exactly one of the queues at any time, whatever happens to this program: run it again after a
         crash. It ends when no job waits; jobs that producers of Bull add later need another run, or `bridge`.
         Repeatable jobs become job schedulers, ``legacy-<hash>``. If the queue of Bull is paused, the other one is
-        paused first; resume it yourself.
+        paused first; resume it yourself. While that of Bull stays paused, later runs leave it as it is, and note it.
 
         A signpost stays in the queue of Bull until `forget`, after `cleanup`, too: `Queue`, `Worker` and the other
         classes raise a `LegacyQueueError` that says where the jobs have gone, unless ``allow_legacy=True``.
@@ -116,7 +119,7 @@ class LegacyMigrating(LegacyBase):
         abandoned = Abandoned(self.core, self.qualified_name, WAIT[self._layout or "4"])
         if options.legacy_workers_stopped:
             await abandoned.check_stopped()
-        decision = await self._open(target, source, options, survey)
+        decision = await self._open(target, source, options, report)
         claiming = claiming_mover(self, target, options.rules, decision)
         mover: Mover = await slot_mover(self, target, options.rules, decision) or claiming
         repeatables = await repeating(self, target, options.rules)
@@ -271,11 +274,11 @@ class LegacyMigrating(LegacyBase):
         if self._layout is None and not shown_by and await read_signpost(self) is None:
             await self._require_layout()
 
-    async def _open(self, target: QueueCalls[Any], source: str, options: Options, survey: Survey) -> Ids:
-        """Register the migration; return whether jobs keep their ids."""
+    async def _open(self, target: QueueCalls[Any], source: str, options: Options, report: MigrationReport) -> Ids:
+        """Register the migration, and pause the other queue if this one is; return whether jobs keep their ids."""
         await check_claims(self, target)
-        again = await leads_to(self, target)
-        merge = options.merge or again
+        survey = Survey(self.core, self.qualified_name)
+        merge = options.merge or await leads_to(self, target)
         call: list[int | str | bytes] = [source, int(merge), await survey.last_id()]
         [answer] = await reply(core_of(target).legacy_calls("open_migration", [call]))
         if answer == -1:
@@ -283,10 +286,9 @@ class LegacyMigrating(LegacyBase):
                 f"queue {target.qualified_name} has jobs: take an empty one, or say merge=True (ids become l-<id> "
                 "then). Nothing was moved"
             )
+        # Before the signpost: no run may think that another one has paused the queue, which was killed before.
+        report.notes += remark_on(await pause_as_bull(self, target), _to_run(report))
         await leave_signpost(self, target)
-        # Only the first time: later somebody may have resumed the new queue.
-        if not again and await survey.is_paused() and not await reply(core_of(target).is_paused()):
-            await reply(core_of(target).pause())
         return "kept" if answer == b"kept" else "l-"
 
     async def _history_of(self, target: QueueCalls[Any], state: str) -> int:
@@ -311,7 +313,7 @@ class LegacyMigrating(LegacyBase):
 
     async def _forget(self, target: QueueCalls[Any]) -> None:
         source = source_at(self, target)
-        fields = [source, *(f"{self.qualified_name} {state}" for state in FINISHED)]
+        fields = [source, pausing_field(self, target), *(f"{self.qualified_name} {state}" for state in FINISHED)]
         await reply(core_of(target).commands([["HDEL", target.to_key("ext:migration"), *fields]]))
         await claiming_mover(self, target, Rules(), "kept").forget_tombstones(now_ms())
 
@@ -329,6 +331,9 @@ class LegacyMigrating(LegacyBase):
         """Write to the report what a migration would do."""
         counts = await reply(core_of(target).get_counts(list(TARGET_STATES.values())))
         new_ids_of = _new_ids_of(target, await self._ids_to_be(target, counts, merge=options.merge))
+        there = dict(zip(TARGET_STATES, counts, strict=True))
+        running = sum(there[state] for state in _READY)
+        report.notes += remark_on(await look_at_pause(self, target), _to_run(report), running, dry_run=True)
         repeatables = await repeating(self, target, options.rules)
         times = {one.next for one in await repeatables.read()}
         noted, unreadable = await repeatables.rehearse()
@@ -351,6 +356,11 @@ class LegacyMigrating(LegacyBase):
             report.renamed += sum(new != id for id, new in moved)
         report.left += await survey.active()
         report.after = dict(report.before)
+
+
+def _to_run(report: MigrationReport) -> int:
+    """Return how many jobs wait."""
+    return report.before["waiting"] + report.before["paused"]
 
 
 def _new_ids_of(target: QueueCalls[Any], decision: Ids) -> NewIdsOf:

@@ -80,10 +80,6 @@ class Survey:
         [stored] = await self._read([["GET", f"{self._source}:id"]])
         return "" if (number := read_number(stored)) is None else number
 
-    async def is_paused(self) -> bool:
-        """Return whether the queue is paused."""
-        return (await self._read([["EXISTS", f"{self._source}:meta-paused"]])) == [1]
-
     async def newest(self, place: str, count: int) -> list[str]:
         """Return the ids of the newest finished jobs, the oldest of them first.
 
