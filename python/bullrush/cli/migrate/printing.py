@@ -15,6 +15,7 @@ from bullrush.errors import LegacyQueueError
 from bullrush.legacy import (
     BridgeReport,
     GivenBack,
+    LegacyClient,
     LegacyQueue,
     LegacyUse,
     MigrationReport,
@@ -32,6 +33,7 @@ _LISTED: Final = 1000
 #: 3.x and 4.x have the same layout.
 _VERSIONS: Final = {"1": "1.x", "2": "2.x", "3": "3.x", "4": "3.x or 4.x"}
 _FINISHED: Final = ("completed", "failed")
+_UNSEEN: Final = "Redis does not show producers of Bull 3.x and 4.x that add nothing: are all of them changed?"
 #: What a migrator empties. Active jobs are named one by one.
 _TO_RUN: Final = ("waiting", "paused", "delayed")
 
@@ -186,6 +188,10 @@ def print_verification(heading: Heading, found: Verification, *, as_json: bool) 
     _print_remarks(heading, "left", found.left, cut=_LISTED)
     if found.complete:
         write("Nothing is left that still has to run.")
+    if connected := connected_of(found.clients):
+        write(visible(f"Do not clean up yet: {connected}.", line=True))
+    elif found.complete:
+        write(f"No program with Bull is seen. {_UNSEEN}")
     if finished := finished_of(found.legacy):
         write(f"{finished} {_stay(finished)}: --cleanup deletes them.")
 
@@ -230,15 +236,10 @@ def use_of(use: LegacyUse) -> str:
     if use.safe_to_clean_up:
         return (
             "Cleaning up is safe: no program with Bull is seen, nothing is left, and no job has come for a minute. "
-            "Redis does not show producers of Bull 3.x and 4.x that add nothing: are all of them changed?"
+            + _UNSEEN
         )
     reasons = ["the queue of Bull is paused: nothing moves until it is resumed"] if use.paused else []
-    if use.clients is None:
-        reasons.append("Redis does not say which programs with Bull are connected (it refuses CLIENT LIST or PUBSUB)")
-    elif use.clients:
-        shown = [f"{client.address or 'unknown address'} ({client.role})" for client in use.clients]
-        more = f" and {len(shown) - _NAMED:,} more" if len(shown) > _NAMED else ""
-        reasons.append(f"programs with Bull are connected: {', '.join(shown[:_NAMED])}{more}")
+    reasons += [connected] if (connected := connected_of(use.clients)) else []
     if use.left:
         reasons.append(f"{use.left:,} {'job or repeatable is' if use.left == 1 else 'jobs or repeatables are'} left")
     if use.owes:
@@ -246,6 +247,15 @@ def use_of(use: LegacyUse) -> str:
     if not use.quiet:
         reasons.append("it is not a minute yet that no job has come")
     return visible(f"Do not clean up yet: {'; '.join(reasons)}.", line=True)
+
+
+def connected_of(clients: Sequence[LegacyClient] | None) -> str:
+    """Return in words which programs with Bull are connected; "" for none."""
+    if clients is None:
+        return "Redis does not say which programs with Bull are connected (it refuses CLIENT LIST or PUBSUB)"
+    shown = [f"{client.address or 'unknown address'} ({client.role})" for client in clients]
+    more = f" and {len(shown) - _NAMED:,} more" if len(shown) > _NAMED else ""
+    return f"programs with Bull are connected: {', '.join(shown[:_NAMED])}{more}" if shown else ""
 
 
 def print_removed(legacy: LegacyQueue, job_id: str, stays: str, *, as_json: bool) -> None:

@@ -9,6 +9,7 @@ from bullrush.errors import LegacyQueueError
 from bullrush.extending import FINISHED, QueueCalls, now_ms, operation, read_number, reply
 from bullrush.extending import STATES as TARGET_STATES
 from bullrush.legacy.bridging.remembered import decoded_object
+from bullrush.legacy.bridging.watch import clients_of
 from bullrush.legacy.convert import UNNAMED, Order, Rules
 from bullrush.legacy.flavor import LegacyBase
 from bullrush.legacy.migrating.abandoned import WAIT, Abandoned
@@ -18,6 +19,7 @@ from bullrush.legacy.migrating.moved import Ids, Mover, new_ids
 from bullrush.legacy.migrating.movers import claiming_mover, repeating, slot_mover, source_at
 from bullrush.legacy.migrating.options import Options, check_options, check_target, place
 from bullrush.legacy.migrating.pausing import look_at_pause, pause_as_bull, pausing_field, remark_on
+from bullrush.legacy.migrating.registering import register
 from bullrush.legacy.migrating.servers import core_of, names_server
 from bullrush.legacy.migrating.signpost import leads_to, leave_signpost, remove_signpost
 from bullrush.legacy.migrating.survey import NewIdsOf, Survey
@@ -151,7 +153,7 @@ class LegacyMigrating(LegacyBase):
     @operation
     @names_server
     async def verify(self, to: QueueCalls[Any]) -> Verification:
-        """Return the number of jobs of both queues, and what is left in this one.
+        """Return the number of jobs of both queues, what is left in this one, and which programs with Bull use it.
 
         Redis: a few round trips, and one per 100 jobs that are left.
 
@@ -178,6 +180,7 @@ class LegacyMigrating(LegacyBase):
                 Remark(id.decode(errors="replace"), state, why) for id, why in zip(ids, reasons, strict=True)
             ]
         found.left += await survey.active() + await survey.claimed()
+        found.clients = await clients_of(self.core)
         return found
 
     @operation
@@ -277,19 +280,12 @@ class LegacyMigrating(LegacyBase):
     async def _open(self, target: QueueCalls[Any], source: str, options: Options, report: MigrationReport) -> Ids:
         """Register the migration, and pause the other queue if this one is; return whether jobs keep their ids."""
         await check_claims(self, target)
-        survey = Survey(self.core, self.qualified_name)
-        merge = options.merge or await leads_to(self, target)
-        call: list[int | str | bytes] = [source, int(merge), await survey.last_id()]
-        [answer] = await reply(core_of(target).legacy_calls("open_migration", [call]))
-        if answer == -1:
-            raise LegacyQueueError(
-                f"queue {target.qualified_name} has jobs: take an empty one, or say merge=True (ids become l-<id> "
-                "then). Nothing was moved"
-            )
+        last_id = await Survey(self.core, self.qualified_name).last_id()
+        decision = await register(self, target, source, last_id, merge=options.merge)
         # Before the signpost: no run may think that another one has paused the queue, which was killed before.
         report.notes += remark_on(await pause_as_bull(self, target), _to_run(report))
         await leave_signpost(self, target)
-        return "kept" if answer == b"kept" else "l-"
+        return decision
 
     async def _history_of(self, target: QueueCalls[Any], state: str) -> int:
         """Return how many finished jobs earlier runs have moved."""
