@@ -93,6 +93,9 @@ class MigrationReport:
         before: the number of legacy jobs by state, before.
         after: the same, after.
         dry_run: nothing was written; ``moved`` is what would be moved.
+        differences: only of a dry run: how many jobs lose their ``priority`` with ``order="keep"``, how many with
+            exponential ``backoff`` wait otherwise than in Bull, and for how many each worker needs the ``strategy``
+            `bullrush.legacy.bull_backoff`.
     """
 
     moved: dict[str, int] = field(default_factory=dict)
@@ -103,6 +106,7 @@ class MigrationReport:
     before: dict[str, int] = field(default_factory=dict)
     after: dict[str, int] = field(default_factory=dict)
     dry_run: bool = False
+    differences: dict[str, int] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:

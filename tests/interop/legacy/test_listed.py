@@ -88,7 +88,9 @@ def test_a_job_of_a_dead_worker_that_stayed_behind_is_a_fault(bull, old, redis, 
     assert faults() == [], "its worker lives"
     redis.delete(old.to_key(f"{id}:lock"))
     [finding] = faults()
-    assert finding.code == "BR117" and finding.detail.endswith(f"to moved:{old.name}, 1 of them active without a worker")
+    assert finding.code == "BR117" and finding.detail.endswith(
+        f"to moved:{old.name}, 1 of them active without a worker"
+    )
     command = f"bullrush migrate {old.name} --to-prefix moved --from {old._url}"
     assert f"Run `{command}` again" in finding.advice and "`--legacy-workers-stopped`" in finding.advice
 

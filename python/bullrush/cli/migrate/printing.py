@@ -34,6 +34,13 @@ _LISTED: Final = 1000
 _VERSIONS: Final = {"1": "1.x", "2": "2.x", "3": "3.x", "4": "3.x or 4.x"}
 _FINISHED: Final = ("completed", "failed")
 _UNSEEN: Final = "Redis does not show producers of Bull 3.x and 4.x that add nothing: are all of them changed?"
+_DIFFERENCES: Final = {
+    "priority": "the priority would be forgotten, since they keep the order of Bull. --order priority keeps it.",
+    "backoff": "exponential back-off would wait 1, 2, 4, 8 times the delay, where Bull waits 1, 3, 7, 15 times. "
+    "--keep-backoff keeps that.",
+    "strategy": "every worker of the new queue would need the option backoff_strategy=bullrush.legacy.bull_backoff. "
+    "One without it does not retry them.",
+}
 #: What a migrator empties. Active jobs are named one by one.
 _TO_RUN: Final = ("waiting", "paused", "delayed")
 
@@ -159,6 +166,8 @@ def print_migration(heading: Heading, result: Result, *, as_json: bool) -> None:
         {"BullMQ before": result.before, "after": result.after},
     )
     write(_summary(report))
+    for difference, count in report.differences.items():
+        write(f"{jobs_of(count)}: {_DIFFERENCES[difference]}")
     _print_remarks(heading, "special", report.notes)
     _print_remarks(heading, "left", report.left)
     if finished := finished_of(result.finished):

@@ -337,13 +337,15 @@ class LegacyMigrating(LegacyBase):
         report.notes += [Remark(one.key, "repeat", note) for one, notes in noted for note in notes]
         report.left += [Remark(key, "repeat", reason) for key, reason in unreadable.items()]
         for name in ("wait", "paused", "delayed"):
-            count, renamed, left, notes = await survey.remarks(name, options.rules, new_ids_of, times)
+            found = await survey.remarks(name, options.rules, new_ids_of, times)
             state = STATE_OF[name]
-            if count:
-                report.moved[state] = count
-            report.renamed += renamed
-            report.left += [remark._replace(state=state) for remark in left]
-            report.notes += [remark._replace(state=state) for remark in notes]
+            if found.count:
+                report.moved[state] = found.count
+            report.renamed += found.renamed
+            report.left += [remark._replace(state=state) for remark in found.left]
+            report.notes += [remark._replace(state=state) for remark in found.notes]
+            for difference, count in found.differences.items():
+                report.differences[difference] = report.differences.get(difference, 0) + count
         for state in FINISHED:
             ids = await survey.newest(state, options.history - await self._history_of(target, state))
             moved = [(id, new) for id, new in zip(ids, await new_ids_of(ids), strict=True) if new is not None]
