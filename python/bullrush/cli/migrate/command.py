@@ -7,7 +7,7 @@ from contextlib import nullcontext, suppress
 
 from bullrush.cli.migrate import printing
 from bullrush.cli.migrate.arguments import BRIDGING, EXAMPLES, MOVING, configure, given, mode_of, to_url
-from bullrush.cli.migrate.refusals import in_options
+from bullrush.cli.migrate.refusals import in_options, naming_rule
 from bullrush.cli.migrate.so_far import SoFar
 from bullrush.cli.terminal.asking import confirm
 from bullrush.cli.terminal.bar import Bar
@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     )
     names = {"source": legacy.qualified_name, "server": address(source)}
     if mode in _ALONE:
-        with legacy:
+        with legacy, naming_rule(options.prefix):
             try:
                 _ALONE[mode](legacy, options)
             except LegacyQueueError as error:
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     if to.qualified_name == legacy.qualified_name and place(source) == place(target):
         raise CommandError("the new queue is the same queue: give --to-prefix, --to-name or another server", USAGE)
     heading = printing.Heading(legacy, to, source, target)
-    with legacy, to:
+    with legacy, to, naming_rule(options.prefix, to.prefix):
         try:
             with heading.naming_source():
                 return _MODES[mode](legacy, to, heading, options)

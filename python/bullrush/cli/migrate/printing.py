@@ -22,6 +22,7 @@ from bullrush.legacy import (
     Remark,
     Verification,
     naming_server,
+    new_ids,
     place,
 )
 from bullrush.masking import masked
@@ -85,12 +86,12 @@ class Heading:
         more = ["--prefix", self.to["prefix"]]
         return shlex.join([*command, *(more if self.target_url is None else [*more, "--url", self.target_url])])
 
-    @property
-    def commands(self) -> dict[str, str]:
-        """The commands that remove a job from the new queue, and from that of Bull."""
+    def commands(self, id: str) -> dict[str, str]:
+        """Return the commands that remove a job from the new queue, where its id is taken, and from that of Bull."""
+        there = new_ids("l-")(id)[0]
         return {
-            "there": self.at_target("bullrush", "jobs", "remove", self.to["queue"], "ID"),
-            "here": shlex.join(["bullrush", "migrate", self.json["queue"], "--remove", "ID", *self._at_source]),
+            "there": self.at_target("bullrush", "jobs", "remove", self.to["queue"], there),
+            "here": shlex.join(["bullrush", "migrate", self.json["queue"], "--remove", id, *self._at_source]),
         }
 
 
@@ -223,6 +224,12 @@ def print_given_back(heading: Heading, report: GivenBack, *, as_json: bool) -> N
         return
     say(str(heading))
     returned = sum(report.returned.values())
+    if not returned and not report.arrived:
+        write(
+            "No job is claimed, and only such jobs are given back, of a move that was interrupted. For jobs that have "
+            'moved see "Going back" on the page "From Bull".'
+        )
+        return
     by_state = ", ".join(f"{count:,} {state}" for state, count in report.returned.items())
     write(f"{jobs_of(returned)} {'was' if returned == 1 else 'were'} given back to Bull{by_state and f': {by_state}'}.")
     if report.arrived:
@@ -312,4 +319,5 @@ def _print_remarks(heading: Heading, title: str, remarks: Sequence[Remark], cut:
         where = (
             f"{number} claimed by a migrator" if state == "ext:claim" else f"{number} in {state}" if state else "key"
         )
-        write(visible(f"{title}: {where} ({names}): {in_options(reason, **heading.commands)}", line=True))
+        said = in_options(reason, **heading.commands(ids[0]))
+        write(visible(f"{title}: {where} ({names}): {said}", line=True))
