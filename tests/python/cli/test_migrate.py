@@ -13,9 +13,9 @@ import pytest
 from redis import Redis
 
 from bullrush import LegacyQueue, Queue
-from bullrush.cli.migrate.printing import use_of
+from bullrush.cli.migrate.printing import Heading, print_bridge, use_of
 from bullrush.cli.terminal.bar import Bar
-from bullrush.legacy import LegacyClient, LegacyUse
+from bullrush.legacy import BridgeReport, LegacyClient, LegacyUse
 from bullrush.rights import acl_rule, read_roles
 from tests.waiting import wait_until
 
@@ -297,9 +297,8 @@ def test_claimed_jobs_are_given_back_and_not_forgotten(run, bull, redis, redis_u
     assert [job.id for job in bull.get_jobs("waiting")] == ids
     again = run("migrate", bull.name, *to, "--give-back", "--json").json
     assert (again["returned"], again["arrived"]) == ({}, 0)
-    assert (
-        "No job is claimed." in (said := run("migrate", bull.name, *to, "--give-back").out) and '"Going back"' in said
-    )
+    said = run("migrate", bull.name, *to, "--give-back").out
+    assert "No job is claimed, and only such jobs are given back" in said and '"Going back"' in said
 
 
 def test_a_reader_may_rehearse_and_hears_which_rule_a_move_needs(run, bull, redis, redis_url):
@@ -520,6 +519,17 @@ USES = {
 def test_a_bridge_says_why_cleaning_up_is_not_safe_yet(use, line):
     assert line in use_of(use)
     assert use.safe_to_clean_up == ("is safe" in use_of(use))
+
+
+def test_a_bridge_that_ends_names_the_command_that_says_what_is_left(run, bull, target, redis_url, capsys):
+    run("migrate", bull.name, "--to-prefix", "moved")
+    late = bull.add("welcome", job_id="late")
+    heading = Heading(bull, target, redis_url, redis_url)
+    print_bridge(heading, BridgeReport(use=LegacyUse((), left=1)), as_json=False)
+    said = capsys.readouterr().out.splitlines()[-1]
+    assert said.startswith("Which, and why: bullrush migrate ")
+    found = run(*said.partition("bullrush ")[2].split())
+    assert found.code == 1 and f"left: 1 in waiting ({late.id}): not moved yet" in found.out
 
 
 def test_a_bridge_that_cannot_mirror_does_not_say_that_it_runs(run, queue_name):

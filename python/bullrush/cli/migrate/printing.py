@@ -86,7 +86,15 @@ class Heading:
         more = ["--prefix", self.to["prefix"]]
         return shlex.join([*command, *(more if self.target_url is None else [*more, "--url", self.target_url])])
 
-    def commands(self, id: str) -> dict[str, str]:
+    @property
+    def verifying(self) -> str:
+        """The command that names what is left."""
+        words = ["bullrush", "migrate", self.json["queue"], *self._at_source]
+        words += ["--to-prefix", self.to["prefix"], "--to-name", self.to["queue"]]
+        words += [] if self.target_url is None else ["--to-url", self.target_url]
+        return shlex.join([*words, "--verify"])
+
+    def removing(self, id: str) -> dict[str, str]:
         """Return the commands that remove a job from the new queue, where its id is taken, and from that of Bull."""
         there = new_ids("l-")(id)[0]
         return {
@@ -245,6 +253,8 @@ def print_bridge(heading: Heading, report: BridgeReport, *, as_json: bool) -> No
     write(f"{jobs_of(sum(report.moved.values()))} carried over; {report.mirrored:,} outcomes reported to Bull.")
     _print_remarks(heading, "special", report.notes)
     write(use_of(report.use))
+    if report.use.left:
+        write(f"Which, and why: {heading.verifying}")
 
 
 def use_of(use: LegacyUse) -> str:
@@ -319,5 +329,5 @@ def _print_remarks(heading: Heading, title: str, remarks: Sequence[Remark], cut:
         where = (
             f"{number} claimed by a migrator" if state == "ext:claim" else f"{number} in {state}" if state else "key"
         )
-        said = in_options(reason, **heading.commands(ids[0]))
+        said = in_options(reason, **heading.removing(ids[0]))
         write(visible(f"{title}: {where} ({names}): {said}", line=True))

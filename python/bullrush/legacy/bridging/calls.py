@@ -106,7 +106,7 @@ class LegacyBridging(LegacyBase):
         target = check_target(to, self.qualified_name, place(self._url))
         self.core  # noqa: B018 - a queue that is closed already is refused
         try:
-            bridge, claiming = await self._begin(target, rules, mirrors, merges, on_progress, on_use)
+            bridge, claiming = await self._begin(target, rules, mirrors, on_progress, on_use, merge=merges)
         except ClosedError:  # `close` came first
             return BridgeReport()
         try:
@@ -146,16 +146,17 @@ class LegacyBridging(LegacyBase):
         target: QueueCalls[Any],
         rules: Rules,
         mirrors: bool,
-        merges: bool,
         on_progress: OnProgress | None,
         on_use: OnUse | None,
+        *,
+        merge: bool,
     ) -> tuple[Bridge, ClaimingMover]:
         """Check both queues and register the bridge. All handles are opened here: they may be closed meanwhile."""
         await self._check_owner()
         layout = await self._require_layout() if mirrors else None
         await check_claims(self, target)
         source = source_at(self, target)
-        decision = await self._decide_ids(target, source, merge=merges)
+        decision = await self._decide_ids(target, source, merge=merge)
         claiming = claiming_mover(self, target, rules, decision, mirror=mirrors)
         mover = claiming if mirrors else await slot_mover(self, target, rules, decision) or claiming
         mirror = None
