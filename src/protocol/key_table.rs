@@ -147,7 +147,7 @@ pub const KEYS: &[Key] = &[
         kind: "set",
         end: End::Deleted,
         content: "every definition that a registry of tasks has written as a scheduler, as JSON",
-        writer: "`@tasks.cron`",
+        writer: "`@tasks.cron` and `@tasks.every`",
         life: "with the queue",
         ..OURS
     },

@@ -168,10 +168,10 @@ def _said_by_handler(job: JobFields, error: BaseException) -> Verdict:
 
 def _without_strategy(backoff_type: str) -> str:
     """Return why a job whose backoff needs a strategy that its worker has not is not retried."""
-    return (
-        f"not retried: the backoff type {shown(backoff_type)} needs an option of the worker, "
-        f"Worker(backoff_strategy=...).{nearest(backoff_type, _BACKOFFS)}"
-    )
+    needs = f"not retried: the backoff type {shown(backoff_type)} needs an option of the worker, "
+    if backoff_type == checks.BULL_EXPONENTIAL:
+        return f"{needs}Worker(backoff_strategy=bullrush.legacy.bull_backoff)"
+    return f"{needs}Worker(backoff_strategy=...).{nearest(backoff_type, _BACKOFFS)}"
 
 
 def _asked(job: JobFields, error: BaseException, classifiers: Mapping[str, Classifier]) -> Verdict | None:

@@ -6,6 +6,7 @@ from bullrush.legacy.discovery import LegacyStatus, find_legacy, look_at
 from bullrush.legacy.flavor import ADVICE_FOR_BOTH, Flavor, Layout, Users, check_colons, read_users
 from bullrush.legacy.job import LegacyJob
 from bullrush.legacy.migrating.claims import count_claimed
+from bullrush.legacy.migrating.moved import new_ids
 from bullrush.legacy.migrating.options import place
 from bullrush.legacy.migrating.servers import naming_server
 from bullrush.legacy.queue import LegacyQueue
@@ -50,6 +51,7 @@ __all__ = [
     "find_legacy",
     "look_at",
     "naming_server",
+    "new_ids",
     "place",
     "read_signpost",
     "read_users",

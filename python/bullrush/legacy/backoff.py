@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from bullrush.extending import checks
 
 if TYPE_CHECKING:
     from bullrush.extending import JobFields
-
-#: The backoff type of moved jobs that keep Bull's exponential delays.
-BULL_EXPONENTIAL: Final = "bull-exponential"
 
 
 def bull_backoff(attempts_made: int, backoff_type: str, error: BaseException, job: JobFields) -> int:  # noqa: ARG001
@@ -30,4 +29,4 @@ def bull_backoff(attempts_made: int, backoff_type: str, error: BaseException, jo
     delay = backoff.get("delay") if isinstance(backoff, dict) else None
     if not isinstance(delay, int | float):
         return 0
-    return round((2**attempts_made - 1) * delay if backoff_type == BULL_EXPONENTIAL else delay)
+    return round((2**attempts_made - 1) * delay if backoff_type == checks.BULL_EXPONENTIAL else delay)

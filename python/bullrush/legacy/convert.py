@@ -8,12 +8,15 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import orjson
 
-from bullrush.extending import read_number
-from bullrush.legacy.backoff import BULL_EXPONENTIAL
+from bullrush.extending import checks, read_number
 
 #: How waiting jobs run after the move: in the order in which Bull would run them, or by BullMQ's priorities. Delayed
 #: jobs and repeatables have no place among those that wait: they keep their priority with both.
 Order: TypeAlias = Literal["keep", "priority"]
+
+#: ``priority``: it loses its priority. ``backoff``: it waits otherwise between attempts. ``strategy``: each worker
+#: needs `bullrush.legacy.bull_backoff`.
+Difference: TypeAlias = Literal["priority", "backoff", "strategy"]
 
 #: A hash as Redis has it.
 RawHash: TypeAlias = Mapping[str, bytes]
@@ -44,7 +47,7 @@ DROPPED: Final = ("lockAcquired", "retriedOn", "deid")
 _DROPPED_OPTIONS: Final = ("timestamp", "delay", "repeat", "jobId", "debounce", "prevMillis", "preventParsingData")
 
 #: The types of back-off that need nothing more, or what the user has asked for.
-_KNOWN_BACKOFFS: Final = ("fixed", "exponential", BULL_EXPONENTIAL)
+_KNOWN_BACKOFFS: Final = ("fixed", "exponential", checks.BULL_EXPONENTIAL)
 _FINISHED: Final = ("completed", "failed")
 _LEAST_URGENT: Final = 2_097_152
 #: The greatest number that Node and Redis count exactly; a greater one is taken for it.
@@ -126,6 +129,30 @@ def convert(raw: RawHash, state: str, now: int, rules: Rules, due: int | None = 
     return Converted(fields, priority, timestamp, finished_on, tuple(notes))
 
 
+def differences(raw: RawHash, state: str, rules: Rules) -> list[Difference]:
+    """Return in what way a job that still has to run behaves otherwise than in Bull.
+
+    Args:
+        raw: its hash.
+        state: the legacy list or set that holds it.
+        rules: see `Rules`.
+    """
+    given = read_options(raw.get("opts", b"{}"))
+    opts = given if isinstance(given, dict) else {}
+    found: list[Difference] = []
+    if rules.order == "keep" and state != "delayed" and _first_number(raw.get("priority"), opts.get("priority")):
+        found.append("priority")
+    backoff = opts.get("backoff")
+    attempts = _first_number(raw.get("attempts"), opts.get("attempts")) or 0
+    if (
+        isinstance(backoff, dict)
+        and backoff.get("type") == "exponential"
+        and attempts > 1 + _count(raw, "attemptsMade")
+    ):
+        found.append("strategy" if rules.keep_backoff else "backoff")
+    return found
+
+
 def read_options(stored: bytes) -> Any:
     """Return options as Bull stores them; something that is neither a dict nor None if they cannot be converted."""
     given = _decoded(stored)
@@ -179,7 +206,7 @@ def _backoff(given: object, rules: Rules) -> dict[str, Any] | None:
     if not isinstance(given, dict):
         return None
     if rules.keep_backoff and given.get("type") == "exponential":
-        return {**given, "type": BULL_EXPONENTIAL}
+        return {**given, "type": checks.BULL_EXPONENTIAL}
     return given
 
 

@@ -32,6 +32,7 @@ STATES_OF_BOTH: Final[dict[str, str]] = {
     "waiting-children": "waiting-children",
 }
 _COUNTED_BY: Final = {b"list": "LLEN", b"zset": "ZCARD", b"set": "SCARD"}
+_FOUND_BY: Final = {b"list": "LPOS", b"zset": "ZSCORE", b"set": "SISMEMBER"}
 #: So many jobs are read in one pipeline, and so many ids by one SSCAN.
 _BATCH: Final = 500
 
@@ -62,6 +63,31 @@ class LegacyReading(LegacyBase):
         """
         await self._check_owner()
         return (await read_jobs(self, [check_given_id(job_id)]))[0]
+
+    @operation
+    async def get_job_state(self, job_id: str) -> LegacyState | Literal["unknown"]:
+        """Return the state of a job: the list or set that has its id; ``unknown`` if none has.
+
+        A job that is claimed by a move, or that has moved, is unknown here.
+
+        Redis: two round trips. A job that changes its state between them may be unknown.
+
+        Args:
+            job_id: the id of the job.
+        """
+        id = check_given_id(job_id)
+        await self._check_owner()
+        types = await read_all(self, [["TYPE", self.to_key(key)] for key in STATES.values()])
+        asked = {
+            state: [_FOUND_BY[type], self.to_key(key), id]
+            for (state, key), type in zip(STATES.items(), types, strict=True)
+            if type in _FOUND_BY
+        }
+        found = zip(asked.items(), await read_all(self, list(asked.values())), strict=True)
+        for (state, [command, *_]), answer in found:
+            if answer is not None and not (command == "SISMEMBER" and answer == 0):
+                return _checked(state)  # type: ignore[return-value]
+        return "unknown"
 
     @operation
     async def get_jobs(self, state: LegacyState, start: int = 0, end: int = -1) -> list[LegacyJob]:

@@ -93,6 +93,9 @@ class MigrationReport:
         before: the number of legacy jobs by state, before.
         after: the same, after.
         dry_run: nothing was written; ``moved`` is what would be moved.
+        differences: only of a dry run: how many jobs lose their ``priority`` with ``order="keep"``, how many with
+            exponential ``backoff`` wait otherwise than in Bull, and for how many each worker needs the ``strategy``
+            `bullrush.legacy.bull_backoff`.
     """
 
     moved: dict[str, int] = field(default_factory=dict)
@@ -103,6 +106,7 @@ class MigrationReport:
     before: dict[str, int] = field(default_factory=dict)
     after: dict[str, int] = field(default_factory=dict)
     dry_run: bool = False
+    differences: dict[str, int] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
@@ -123,11 +127,14 @@ class Verification:
         target: the number of jobs of the other queue by state.
         left: jobs and repeatables that are in the legacy queue still, with the reason. Finished jobs are not among
             them.
+        clients: the connections of programs with Bull; None if Redis refuses to list them. Producers of 3.x and 4.x
+            are not seen.
     """
 
     legacy: dict[str, int] = field(default_factory=dict)
     target: dict[str, int] = field(default_factory=dict)
     left: list[Remark] = field(default_factory=list)
+    clients: tuple[LegacyClient, ...] | None = None
 
     @property
     def complete(self) -> bool:
@@ -136,7 +143,8 @@ class Verification:
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as plain values."""
-        return {**asdict(self), "left": _plain(self.left), "complete": self.complete}
+        more = {"clients": _plain_clients(self.clients), "complete": self.complete}
+        return {**asdict(self), "left": _plain(self.left), **more}
 
 
 @dataclass
@@ -176,10 +184,14 @@ class BridgeReport:
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain values."""
-        clients = None if self.use.clients is None else [client._asdict() for client in self.use.clients]
+        clients = _plain_clients(self.use.clients)
         use = {**asdict(self.use), "clients": clients, "safe_to_clean_up": self.use.safe_to_clean_up}
         return {**asdict(self), "notes": _plain(self.notes), "use": use}
 
 
 def _plain(remarks: list[Remark]) -> list[dict[str, str]]:
     return [remark._asdict() for remark in remarks]
+
+
+def _plain_clients(clients: tuple[LegacyClient, ...] | None) -> list[dict[str, str]] | None:
+    return None if clients is None else [client._asdict() for client in clients]

@@ -179,6 +179,10 @@ _BACKOFF: Final[dict[str, Check]] = {"type": text, "delay": not_negative_millise
 _KEEP: Final[dict[str, Check]] = {"age": age_seconds, "count": whole, "limit": at_least(1)}
 
 
+#: The type of jobs that `bullrush.legacy` has moved with Bull's delays: `bullrush.legacy.bull_backoff` knows it.
+BULL_EXPONENTIAL: Final = "bull-exponential"
+
+
 def backoff(name: str, value: object) -> dict[str, JSON]:
     """Return a backoff as BullMQ stores it. A number means a fixed backoff."""
     if isinstance(value, str):

@@ -10,6 +10,7 @@ from redis import Redis
 
 import bullrush.aio
 from bullrush import LegacyQueue, Queue, Worker
+from bullrush.errors import LegacyQueueError
 from bullrush.legacy import LegacyUse
 from bullrush.legacy.bridging import watch
 from bullrush.legacy.migrating.movers import source_at
@@ -186,7 +187,7 @@ def test_a_job_whose_id_is_taken_stays_and_is_reported(bull, old, elsewhere, red
     elsewhere.add("mine", job_id="custom")
     bull.call("add", queue=queue_name, opts={"jobId": "custom"})
     number = bull.call("add", queue=queue_name)
-    report = old.bridge(elsewhere, max_seconds=0.01)
+    report = old.bridge(elsewhere, merge=True, max_seconds=0.01)
     assert (report.moved, report.renamed) == ({"waiting": 1}, 1)
     assert [note.id for note in report.notes] == ["custom"]
     assert elsewhere.get_job(f"l-{number}") is not None
@@ -211,6 +212,20 @@ def test_a_paused_queue_of_bull_is_left_alone(bull, old, elsewhere, queue_name):
     assert (report.moved, report.use.paused, report.use.left) == ({}, True, 1)
     bull.call("resume", queue=queue_name)
     assert old.bridge(elsewhere, until="empty").moved == {"waiting": 1}
+
+
+@newest_bull
+def test_a_bridge_into_a_queue_with_jobs_is_refused_unless_it_merges(bull, old, new, elsewhere, redis, queue_name):
+    bull.call("add", queue=queue_name)
+    for to in (new, elsewhere):
+        to.add("own", {})
+        with pytest.raises(LegacyQueueError, match="has jobs: take an empty one, or say merge=True"):
+            old.bridge(to, until="empty")
+        assert not redis.exists(old.to_key("ext:moved")) and old.get_job_counts("waiting") == {"waiting": 1}
+    assert old.bridge(new, merge=True, until="empty").moved == {"waiting": 1}
+    assert {job.id for job in new.get_jobs(["waiting"])} == {"1", "l-1"}
+    bull.call("add", queue=queue_name)
+    assert old.bridge(new, until="empty").moved == {"waiting": 1}  # the signpost leads there
 
 
 @newest_bull

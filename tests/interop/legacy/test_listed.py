@@ -77,6 +77,24 @@ def test_a_queue_that_has_moved_and_is_not_cleaned_up_is_no_fault(bull, old, new
     assert [one.code for one in faults()] == ["BR117"] and info(old.name)["legacy"] == "moved"
 
 
+@every_bull
+def test_a_job_of_a_dead_worker_that_stayed_behind_is_a_fault(bull, old, redis, title, faults):
+    id = add(bull, old)
+    redis.rpoplpush(old.to_key("wait"), old.to_key("active"))
+    redis.set(old.to_key(f"{id}:lock"), "token")
+    with Queue(old.name, url=old._url, prefix="moved") as to:
+        old.migrate(to)
+    assert title(old.name).startswith("(moved, 1 job is active) 0 1")
+    assert faults() == [], "its worker lives"
+    redis.delete(old.to_key(f"{id}:lock"))
+    [finding] = faults()
+    assert finding.code == "BR117" and finding.detail.endswith(
+        f"to moved:{old.name}, 1 of them active without a worker"
+    )
+    command = f"bullrush migrate {old.name} --to-prefix moved --from {old._url}"
+    assert f"Run `{command}` again" in finding.advice and "`--legacy-workers-stopped`" in finding.advice
+
+
 @newest_bull
 @pytest.mark.parametrize("cleaned_up", [False, True])
 def test_a_queue_that_bullmq_uses_after_its_move_is_listed_and_has_the_advice_of_the_migrator(
@@ -97,7 +115,8 @@ def test_a_queue_that_bullmq_uses_after_its_move_is_listed_and_has_the_advice_of
     [finding] = faults()
     assert (finding.code, finding.detail.partition(" in ")[0]) == ("BR117", "2 jobs")
     advice = str(refused.value).partition("since. ")[2]
-    assert advice and finding.advice == f"{advice}, then run `bullrush migrate` again"
+    command = f"bullrush migrate {old.name} --to-prefix bull --to-name {new.name} --from {old._url}"
+    assert advice and finding.advice == f"{advice}, then run `{command}` again"
 
     # The advice is right: without jobs and keys of BullMQ's the rest moves.
     with Queue(old.name, url=old._url, allow_legacy=True) as queue:

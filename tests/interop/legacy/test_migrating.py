@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from bullrush import Queue, Worker, aio
+from bullrush import Queue, Worker, aio, cli
 from bullrush.legacy import bull_backoff
 from tests.interop.sides.state import differences, read_state
 from tests.interop.sides.their_queue import TheirQueue
@@ -254,6 +254,36 @@ def test_backoff_keeps_the_delays_of_bull(bull, old, new, redis_url):
             delays.append(new.get_job("1").delay)
             new.get_job("1").promote()
     assert delays == [7000, 21_000, 49_000]
+
+
+@newest_bull
+def test_a_worker_without_the_delays_of_bull_says_which_option_it_needs(bull, old, new, redis_url):
+    add(bull, old, {}, attempts=4, backoff={"type": "exponential", "delay": 7000})
+    old.migrate(new, keep_backoff=True)
+    with Worker(new.name, failing, url=redis_url) as worker:
+        worker.run(max_jobs=1)
+    assert "Worker(backoff_strategy=bullrush.legacy.bull_backoff)" in new.get_job("1").failed_reason
+
+
+@named_bulls
+def test_a_dry_run_counts_the_jobs_that_behave_otherwise_than_in_bull(bull, old, new, capsys):
+    add(bull, old, {}, attempts=1, backoff={"type": "exponential", "delay": 7000})  # never retried
+    add(bull, old, {}, attempts=4, backoff={"type": "fixed", "delay": 7000})
+    for priority in (1, 2):
+        add(bull, old, {}, priority=priority, attempts=4, backoff={"type": "exponential", "delay": 7000})
+    add(bull, old, {}, priority=1, delay=LATER)
+
+    def differences(**options: Any) -> dict[str, int]:
+        return old.migrate(new, dry_run=True, **options).differences
+
+    assert differences() == {"priority": 2, "backoff": 2}
+    assert differences(order="priority", keep_backoff=True) == {"strategy": 2}
+    words = ["migrate", old.name, "--to-name", new.name, "--url", old._url, "--dry-run"]
+    assert cli.main(words) == 0
+    out = capsys.readouterr().out
+    assert "2 jobs: the priority would be forgotten" in out and "2 jobs: exponential back-off would wait 1, 2" in out
+    assert cli.main([*words, "--keep-backoff"]) == 0
+    assert "option backoff_strategy=bullrush.legacy.bull_backoff" in capsys.readouterr().out
 
 
 def failing(job: Any) -> None:

@@ -52,6 +52,17 @@ def test_waiting_jobs_are_read_in_the_order_in_which_they_run(bull, flavor, redi
     assert read_state(redis, queue_name) == before
 
 
+@pytest.mark.parametrize("state", ["waiting", "paused", "delayed", "completed", "failed"])
+def test_the_state_of_a_job_is_read(state, bull, flavor, redis_url, queue_name):
+    bull.call(
+        {"delayed": "failed once", "completed": "finished", "failed": "finished"}.get(state, state), queue=queue_name
+    )
+    with LegacyQueue(queue_name, url=redis_url, flavor=flavor) as queue:
+        for job in queue.get_jobs(state):
+            assert queue.get_job_state(job.id) == state
+        assert queue.get_jobs(state) and queue.get_job_state("99") == "unknown"
+
+
 @pytest.mark.parametrize("bull", ["bull3", "bull4"], indirect=True)
 def test_the_log_of_a_job_is_read(bull, flavor, redis_url, queue_name):
     bull.call("logged", queue=queue_name)

@@ -13,9 +13,10 @@ import pytest
 from redis import Redis
 
 from bullrush import LegacyQueue, Queue
-from bullrush.cli.migrate.printing import use_of
+from bullrush.cli.migrate.printing import Heading, print_bridge, use_of
 from bullrush.cli.terminal.bar import Bar
-from bullrush.legacy import LegacyClient, LegacyUse
+from bullrush.legacy import BridgeReport, LegacyClient, LegacyUse
+from bullrush.rights import acl_rule, read_roles
 from tests.waiting import wait_until
 
 WRONG = {
@@ -215,24 +216,34 @@ def test_a_job_whose_id_is_taken_says_by_which_commands_one_of_them_is_removed(m
     bull.add("welcome", job_id="ada")
     target.add("welcome", job_id="ada")
     ended = run(*words, *([mode] if mode else []))
-    here, there = f"bullrush migrate {bull.name} --remove ID", f"bullrush jobs remove {bull.name} ID"
+    here, there = f"bullrush migrate {bull.name} --remove ada", f"bullrush jobs remove {bull.name} ada"
     assert ended.code == 1 and "left: 1 in waiting (ada): the other queue has a job with this id" in ended.out
-    assert f"by `{there} --prefix moved` (for a number 7: l-7) or by `{here} --prefix bull`" in ended.out
-    command = here.replace("ID", "ada").split()[1:]
+    assert f"by `{there} --prefix moved` or by `{here} --prefix bull`" in ended.out
+    command = here.split()[1:]
     refused = run(*command)
     assert refused.code == 2 and "Remove the job ada 'welcome' from bull:" in refused.err
     assert run(*command, "--yes", "--json").json == {"queue": bull.name, "removed": ["ada"]}
     assert run(*words, "--verify").code == 0 and run(*command, "--yes").code == 1
 
 
+def test_a_number_that_is_taken_is_removed_from_the_new_queue_under_its_id_there(run, bull, target):
+    words = ("migrate", bull.name, "--to-prefix", "moved")
+    target.add("own", job_id="l-1")
+    ended = run(*words, "--merge")
+    command = f"bullrush jobs remove {bull.name} l-1 --prefix moved"
+    assert ended.code == 1 and f"by `{command}` or by" in ended.out
+    assert run(*command.split()[1:], "--yes").code == 0
+    assert run(*words).code == 0 and target.get_job("l-1").name == "welcome"
+
+
 def test_an_id_whose_key_is_no_job_is_removed_by_the_command_that_the_move_names(run, bull, redis):
     key = f"bull:{bull.name}:9"
     redis.set(key, "x")
     redis.rpush(f"bull:{bull.name}:wait", "9")
-    command = f"bullrush migrate {bull.name} --remove ID --prefix bull"
+    command = f"bullrush migrate {bull.name} --remove 9 --prefix bull"
     moved = run("migrate", bull.name, "--to-prefix", "moved")
     assert moved.code == 1 and f"its key is a string and no job: remove the id by `{command}`, or the key" in moved.out
-    words = command.replace("ID", "9").split()[1:]
+    words = command.split()[1:]
     refused, stays = run(*words), f"its key {key}, a string and no job, stays"
     assert refused.code == 2 and f"Remove the id 9 from bull:{bull.name}? ({stays})" in refused.err
     assert run(*words, "--yes").out == f"Job 9 of bull:{bull.name} is gone; {stays}.\n"
@@ -286,6 +297,23 @@ def test_claimed_jobs_are_given_back_and_not_forgotten(run, bull, redis, redis_u
     assert [job.id for job in bull.get_jobs("waiting")] == ids
     again = run("migrate", bull.name, *to, "--give-back", "--json").json
     assert (again["returned"], again["arrived"]) == ({}, 0)
+    said = run("migrate", bull.name, *to, "--give-back").out
+    assert "No job is claimed, and only such jobs are given back" in said and '"Going back"' in said
+
+
+def test_a_reader_may_rehearse_and_hears_which_rule_a_move_needs(run, bull, redis, redis_url):
+    role = read_roles()["reader"]
+    places = {"prefixes": ["bull", "moved"], "queues": [bull.name]}
+    redis.execute_command(*acl_rule(role.needed, user=bull.name, password="x", **places).split())
+    words = ("migrate", bull.name, "--to-prefix", "moved", "--url", redis_url.replace("//", f"//{bull.name}:x@"))
+    try:
+        assert "3 jobs would be moved" in run(*words, "--dry-run").out
+        refused = run(*words)
+    finally:
+        redis.acl_deluser(bull.name)
+    assert refused.code == 3 and "NOPERM" in refused.err
+    assert "`bullrush acl admin --prefix bull --prefix moved` prints the rule of a user who may" in refused.err
+    assert bull.get_job_counts("waiting") == {"waiting": 2}
 
 
 def test_info_lists_queues_of_bull(run, bull, redis):
@@ -491,6 +519,17 @@ USES = {
 def test_a_bridge_says_why_cleaning_up_is_not_safe_yet(use, line):
     assert line in use_of(use)
     assert use.safe_to_clean_up == ("is safe" in use_of(use))
+
+
+def test_a_bridge_that_ends_names_the_command_that_says_what_is_left(run, bull, target, redis_url, capsys):
+    run("migrate", bull.name, "--to-prefix", "moved")
+    late = bull.add("welcome", job_id="late")
+    heading = Heading(bull, target, redis_url, redis_url)
+    print_bridge(heading, BridgeReport(use=LegacyUse((), left=1)), as_json=False)
+    said = capsys.readouterr().out.splitlines()[-1]
+    assert said.startswith("Which, and why: bullrush migrate ")
+    found = run(*said.partition("bullrush ")[2].split())
+    assert found.code == 1 and f"left: 1 in waiting ({late.id}): not moved yet" in found.out
 
 
 def test_a_bridge_that_cannot_mirror_does_not_say_that_it_runs(run, queue_name):

@@ -27,9 +27,13 @@ ALONE: Final = ("remove", "forget")
 
 #: The options that say how jobs are moved.
 MOVING: Final = ("merge", "order", "history", "legacy_workers_stopped", "default_name", "keep_backoff", "tz")
-BRIDGING: Final = ("mirror", "order", "default_name", "keep_backoff")
+BRIDGING: Final = ("mirror", "merge", "order", "default_name", "keep_backoff")
 
-_KNOWN: Final = {"move": MOVING, "dry_run": MOVING, "bridge": BRIDGING}
+CLEANING: Final = ("force",)
+
+_KNOWN: Final = {"move": MOVING, "dry_run": MOVING, "bridge": BRIDGING, "cleanup": CLEANING}
+#: Options of one mode only.
+_NEEDS: Final = {"mirror": "--bridge", "force": "--cleanup"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -88,6 +92,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--mirror", action="store_true", help="with --bridge: tell callers that wait for jobs of Bull how they ended"
     )
     add_yes(parser)
+    parser.add_argument(
+        "--force", action="store_true", help="with --cleanup --yes: also while programs with Bull are connected"
+    )
 
 
 def mode_of(options: argparse.Namespace) -> str:
@@ -99,9 +106,9 @@ def mode_of(options: argparse.Namespace) -> str:
     mode = next((mode for mode in MODES if getattr(options, mode)), "move")
     if mode not in ALONE and not (options.to_name or options.to_prefix or to_url(options)):
         raise CommandError("say where the jobs go, by --to-name, --to-prefix or --to-url", USAGE)
-    for name in dict.fromkeys((*MOVING, *BRIDGING)):
+    for name in dict.fromkeys((*MOVING, *BRIDGING, *CLEANING)):
         if getattr(options, name) and name not in _KNOWN.get(mode, ()):
-            with_it = "needs --bridge" if name == "mirror" else f"does not go together with {_option(mode)}"
+            with_it = f"needs {_NEEDS[name]}" if name in _NEEDS else f"does not go together with {_option(mode)}"
             raise CommandError(f"{_option(name)} {with_it}", USAGE)
     return mode
 

@@ -7,11 +7,11 @@ from contextlib import nullcontext, suppress
 
 from bullrush.cli.migrate import printing
 from bullrush.cli.migrate.arguments import BRIDGING, EXAMPLES, MOVING, configure, given, mode_of, to_url
-from bullrush.cli.migrate.refusals import in_options
+from bullrush.cli.migrate.refusals import in_options, naming_rule
 from bullrush.cli.migrate.so_far import SoFar
 from bullrush.cli.terminal.asking import confirm
 from bullrush.cli.terminal.bar import Bar
-from bullrush.cli.terminal.ending import FAILED, USAGE, CommandError, code_of
+from bullrush.cli.terminal.ending import FAILED, NO_REDIS, USAGE, CommandError, code_of
 from bullrush.cli.terminal.options import checked_url, url_of
 from bullrush.cli.terminal.output import jobs_of, say
 from bullrush.cli.terminal.signals import until_signal
@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     )
     names = {"source": legacy.qualified_name, "server": address(source)}
     if mode in _ALONE:
-        with legacy:
+        with legacy, naming_rule(options.prefix):
             try:
                 _ALONE[mode](legacy, options)
             except LegacyQueueError as error:
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     if to.qualified_name == legacy.qualified_name and place(source) == place(target):
         raise CommandError("the new queue is the same queue: give --to-prefix, --to-name or another server", USAGE)
     heading = printing.Heading(legacy, to, source, target)
-    with legacy, to:
+    with legacy, to, naming_rule(options.prefix, to.prefix):
         try:
             with heading.naming_source():
                 return _MODES[mode](legacy, to, heading, options)
@@ -96,7 +96,11 @@ def _clean_up(legacy: LegacyQueue, to: Queue, _heading: printing.Heading, option
     # If something is left, cleanup refuses by itself.
     if found.complete:
         finished = printing.finished_of(found.legacy) or "no finished jobs"
-        confirm(options, f"Delete the keys of {legacy.qualified_name}, with {finished}?")
+        connected = printing.connected_of(found.clients)
+        if found.clients and options.yes and not options.force:
+            raise CommandError(f"{connected}. Stop them, or add --force; nothing was deleted", NO_REDIS)
+        seen = connected and f" ({connected[0].upper()}{connected[1:]}.)"
+        confirm(options, f"Delete the keys of {legacy.qualified_name}, with {finished}?{seen}")
     printing.print_cleanup(legacy, legacy.cleanup(to), as_json=options.json)
     return 0
 

@@ -15,12 +15,14 @@ from bullrush.errors import LegacyQueueError
 from bullrush.legacy import (
     BridgeReport,
     GivenBack,
+    LegacyClient,
     LegacyQueue,
     LegacyUse,
     MigrationReport,
     Remark,
     Verification,
     naming_server,
+    new_ids,
     place,
 )
 from bullrush.masking import masked
@@ -32,6 +34,14 @@ _LISTED: Final = 1000
 #: 3.x and 4.x have the same layout.
 _VERSIONS: Final = {"1": "1.x", "2": "2.x", "3": "3.x", "4": "3.x or 4.x"}
 _FINISHED: Final = ("completed", "failed")
+_UNSEEN: Final = "Redis does not show producers of Bull 3.x and 4.x that add nothing: are all of them changed?"
+_DIFFERENCES: Final = {
+    "priority": "the priority would be forgotten, since they keep the order of Bull. --order priority keeps it.",
+    "backoff": "exponential back-off would wait 1, 2, 4, 8 times the delay, where Bull waits 1, 3, 7, 15 times. "
+    "--keep-backoff keeps that.",
+    "strategy": "every worker of the new queue would need the option backoff_strategy=bullrush.legacy.bull_backoff. "
+    "One without it does not retry them.",
+}
 #: What a migrator empties. Active jobs are named one by one.
 _TO_RUN: Final = ("waiting", "paused", "delayed")
 
@@ -77,11 +87,19 @@ class Heading:
         return shlex.join([*command, *(more if self.target_url is None else [*more, "--url", self.target_url])])
 
     @property
-    def commands(self) -> dict[str, str]:
-        """The commands that remove a job from the new queue, and from that of Bull."""
+    def verifying(self) -> str:
+        """The command that names what is left."""
+        words = ["bullrush", "migrate", self.json["queue"], *self._at_source]
+        words += ["--to-prefix", self.to["prefix"], "--to-name", self.to["queue"]]
+        words += [] if self.target_url is None else ["--to-url", self.target_url]
+        return shlex.join([*words, "--verify"])
+
+    def removing(self, id: str) -> dict[str, str]:
+        """Return the commands that remove a job from the new queue, where its id is taken, and from that of Bull."""
+        there = new_ids("l-")(id)[0]
         return {
-            "there": self.at_target("bullrush", "jobs", "remove", self.to["queue"], "ID"),
-            "here": shlex.join(["bullrush", "migrate", self.json["queue"], "--remove", "ID", *self._at_source]),
+            "there": self.at_target("bullrush", "jobs", "remove", self.to["queue"], there),
+            "here": shlex.join(["bullrush", "migrate", self.json["queue"], "--remove", id, *self._at_source]),
         }
 
 
@@ -157,6 +175,8 @@ def print_migration(heading: Heading, result: Result, *, as_json: bool) -> None:
         {"BullMQ before": result.before, "after": result.after},
     )
     write(_summary(report))
+    for difference, count in report.differences.items():
+        write(f"{jobs_of(count)}: {_DIFFERENCES[difference]}")
     _print_remarks(heading, "special", report.notes)
     _print_remarks(heading, "left", report.left)
     if finished := finished_of(result.finished):
@@ -186,6 +206,10 @@ def print_verification(heading: Heading, found: Verification, *, as_json: bool) 
     _print_remarks(heading, "left", found.left, cut=_LISTED)
     if found.complete:
         write("Nothing is left that still has to run.")
+    if connected := connected_of(found.clients):
+        write(visible(f"Do not clean up yet: {connected}.", line=True))
+    elif found.complete:
+        write(f"No program with Bull is seen. {_UNSEEN}")
     if finished := finished_of(found.legacy):
         write(f"{finished} {_stay(finished)}: --cleanup deletes them.")
 
@@ -208,6 +232,12 @@ def print_given_back(heading: Heading, report: GivenBack, *, as_json: bool) -> N
         return
     say(str(heading))
     returned = sum(report.returned.values())
+    if not returned and not report.arrived:
+        write(
+            "No job is claimed, and only such jobs are given back, of a move that was interrupted. For jobs that have "
+            'moved see "Going back" on the page "From Bull".'
+        )
+        return
     by_state = ", ".join(f"{count:,} {state}" for state, count in report.returned.items())
     write(f"{jobs_of(returned)} {'was' if returned == 1 else 'were'} given back to Bull{by_state and f': {by_state}'}.")
     if report.arrived:
@@ -223,6 +253,8 @@ def print_bridge(heading: Heading, report: BridgeReport, *, as_json: bool) -> No
     write(f"{jobs_of(sum(report.moved.values()))} carried over; {report.mirrored:,} outcomes reported to Bull.")
     _print_remarks(heading, "special", report.notes)
     write(use_of(report.use))
+    if report.use.left:
+        write(f"Which, and why: {heading.verifying}")
 
 
 def use_of(use: LegacyUse) -> str:
@@ -230,15 +262,10 @@ def use_of(use: LegacyUse) -> str:
     if use.safe_to_clean_up:
         return (
             "Cleaning up is safe: no program with Bull is seen, nothing is left, and no job has come for a minute. "
-            "Redis does not show producers of Bull 3.x and 4.x that add nothing: are all of them changed?"
+            + _UNSEEN
         )
     reasons = ["the queue of Bull is paused: nothing moves until it is resumed"] if use.paused else []
-    if use.clients is None:
-        reasons.append("Redis does not say which programs with Bull are connected (it refuses CLIENT LIST or PUBSUB)")
-    elif use.clients:
-        shown = [f"{client.address or 'unknown address'} ({client.role})" for client in use.clients]
-        more = f" and {len(shown) - _NAMED:,} more" if len(shown) > _NAMED else ""
-        reasons.append(f"programs with Bull are connected: {', '.join(shown[:_NAMED])}{more}")
+    reasons += [connected] if (connected := connected_of(use.clients)) else []
     if use.left:
         reasons.append(f"{use.left:,} {'job or repeatable is' if use.left == 1 else 'jobs or repeatables are'} left")
     if use.owes:
@@ -246,6 +273,15 @@ def use_of(use: LegacyUse) -> str:
     if not use.quiet:
         reasons.append("it is not a minute yet that no job has come")
     return visible(f"Do not clean up yet: {'; '.join(reasons)}.", line=True)
+
+
+def connected_of(clients: Sequence[LegacyClient] | None) -> str:
+    """Return in words which programs with Bull are connected; "" for none."""
+    if clients is None:
+        return "Redis does not say which programs with Bull are connected (it refuses CLIENT LIST or PUBSUB)"
+    shown = [f"{client.address or 'unknown address'} ({client.role})" for client in clients]
+    more = f" and {len(shown) - _NAMED:,} more" if len(shown) > _NAMED else ""
+    return f"programs with Bull are connected: {', '.join(shown[:_NAMED])}{more}" if shown else ""
 
 
 def print_removed(legacy: LegacyQueue, job_id: str, stays: str, *, as_json: bool) -> None:
@@ -293,4 +329,5 @@ def _print_remarks(heading: Heading, title: str, remarks: Sequence[Remark], cut:
         where = (
             f"{number} claimed by a migrator" if state == "ext:claim" else f"{number} in {state}" if state else "key"
         )
-        write(visible(f"{title}: {where} ({names}): {in_options(reason, **heading.commands)}", line=True))
+        said = in_options(reason, **heading.removing(ids[0]))
+        write(visible(f"{title}: {where} ({names}): {said}", line=True))

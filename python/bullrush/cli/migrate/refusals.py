@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
+
+from bullrush.cli.terminal.ending import CommandError, code_of
+from bullrush.errors import RedisServerError
 
 _NOTHING: Final = (
     "there is no queue {source} at {server}: are the name, --prefix and --from right? "
@@ -29,7 +35,7 @@ _WORDS: Final = (
     (r"entries in ext:claim still", "jobs that a migrator has claimed"),
     (r"see verify\(\)", "see --verify"),
     (r"remove the id by LegacyQueue\.remove,", "remove the id by `{here}`,"),
-    (r"by Queue\.remove there or by LegacyQueue\.remove here", "by `{there}` (for a number 7: l-7) or by `{here}`"),
+    (r"by Queue\.remove there or by LegacyQueue\.remove here", "by `{there}` or by `{here}`"),
 )
 
 
@@ -46,3 +52,21 @@ def in_options(text: str, **places: str) -> str:
             said = said.replace(f"{{{name}}}", place.replace("\\", r"\\"))
         text = re.sub(pattern, said, text)
     return text
+
+
+@contextmanager
+def naming_rule(*prefixes: str) -> Iterator[None]:
+    """Let an error about a missing right say which command makes a user who has it.
+
+    Args:
+        prefixes: the prefixes of both queues.
+    """
+    try:
+        yield
+    except RedisServerError as error:
+        if error.code != "NOPERM":
+            raise
+        words = [word for prefix in dict.fromkeys(prefixes) for word in ("--prefix", prefix)]
+        command = shlex.join(["bullrush", "acl", "admin", *words])
+        text = f"{str(error).removesuffix('.')}. `{command}` prints the rule of a user who may"
+        raise CommandError(text, code_of(error)) from None

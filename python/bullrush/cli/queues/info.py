@@ -235,8 +235,11 @@ def _rate(queue: Queue, kind: str) -> int | None:
 def _title(info: QueueInfo, prefix: str) -> str:
     notes = []
     if info["moved_to"] is not None:
-        count = _to_run(info["counts"])
-        waiting = f", {jobs_of(count)} {'waits' if count == 1 else 'wait'}" if count else f" to {info['moved_to']}"
+        active = info["counts"]["active"]
+        count = _to_run(info["counts"]) - active
+        waiting = f", {jobs_of(count)} {'waits' if count == 1 else 'wait'}" if count else ""
+        waiting += f", {jobs_of(active)} {'is' if active == 1 else 'are'} active" if active else ""
+        waiting = waiting or f" to {info['moved_to']}"
         notes.append(f"moved{waiting}{', BullMQ uses it' if info['legacy'] == 'both' else ''}")
     elif info["legacy"] is not None:
         notes.append("Bull" if info["legacy"] == "bull" else "Bull and BullMQ")

@@ -32,15 +32,29 @@ async def moved(tested: QueueUnderTest) -> list[Finding]:
         return []
     counts = [["LLEN", tested.key("wait")], ["LLEN", tested.key("paused")], ["ZCARD", tested.key("delayed")]]
     *waiting, claimed = await tested.server.ask_all([*counts, ["HLEN", tested.key("ext:claim")]])
+    command = signpost.command(tested.queue)
     who = await tested.users()
     if who.of_bullmq:
         # The lists have jobs of both.
         count = sum(waiting) + await tested.server.ask("ZCARD", tested.key("prioritized"))
         what = f"{counted(count, 'job')} in a queue whose jobs go to {signpost}, and BullMQ has used its keys since"
-        then = f"{ADVICE_FOR_BOTH}, then run `bullrush migrate` again"
+        then = f"{ADVICE_FOR_BOTH}, then run `{command}` again"
         return [Finding("BR117", what, tested.name, instead=then)] if count else []
-    if not any(waiting) and not claimed:
+    abandoned = await _abandoned(tested)
+    count = sum(waiting) + abandoned
+    if not count and not claimed:
         return []
-    detail = f"{counted(sum(waiting), 'job')} of Bull in a queue whose jobs go to {signpost}"
+    detail = f"{counted(count, 'job')} of Bull in a queue whose jobs go to {signpost}"
+    detail += f", {abandoned:,} of them active without a worker" if abandoned else ""
     detail += f", and {counted(claimed, 'job')} claimed by a move that did not end" if claimed else ""
-    return [Finding("BR117", detail, tested.name)]
+    then = f"Run `{command}` again, and change the program with Bull that has added them, or use `--bridge`"
+    if abandoned:
+        then += ". When no worker of Bull runs any more, `--legacy-workers-stopped` also moves those that are active"
+    return [Finding("BR117", detail, tested.name, instead=then)]
+
+
+async def _abandoned(tested: QueueUnderTest) -> int:
+    """Return how many jobs are active and have no lock: their workers have died."""
+    ids = [id.decode(errors="replace") for id in await tested.server.ask("LRANGE", tested.key("active"), 0, -1)]
+    locks = await tested.server.ask_all([["EXISTS", tested.key(f"{id}:lock")] for id in ids]) if ids else []
+    return locks.count(0)

@@ -95,6 +95,10 @@ class Bridge:
         """Return whether nothing is left; asked after a round in which there was nothing to do."""
         return self._left <= len(self._taken) and not await self._owes()
 
+    async def is_paused(self) -> bool:
+        """Return whether the queue of Bull is paused."""
+        return (await reply(self._legacy.commands([["EXISTS", f"{self._base}:meta-paused"]]))) == [1]
+
     async def look(self) -> None:
         """Look who uses the queue of Bull, and write it to the report."""
         self.report.use = await self._watch.look(owes=await self._owes())

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, Final, Literal
 
 from bullrush.errors import ClosedError, ConnectionLostError, InvalidOptionError, OutcomeUnknownError
-from bullrush.extending import QueueCalls, checks, operation, reply, sleep
+from bullrush.extending import QueueCalls, checks, operation, sleep
 from bullrush.legacy.bridging.bridge import Bridge
 from bullrush.legacy.bridging.mirroring import Mirror
 from bullrush.legacy.bridging.watch import Watch
@@ -19,6 +19,8 @@ from bullrush.legacy.migrating.claims import check_claims
 from bullrush.legacy.migrating.moved import Ids
 from bullrush.legacy.migrating.movers import claiming_mover, repeating, slot_mover, source_at
 from bullrush.legacy.migrating.options import check_rules, check_target, place
+from bullrush.legacy.migrating.pausing import forget_pause, is_paused
+from bullrush.legacy.migrating.registering import register
 from bullrush.legacy.migrating.servers import core_of, names_server
 from bullrush.legacy.migrating.signpost import leave_signpost
 from bullrush.legacy.reading import read_all
@@ -43,6 +45,7 @@ class LegacyBridging(LegacyBase):
         to: QueueCalls[Any],
         *,
         mirror: bool = False,
+        merge: bool = False,
         until: Literal["empty"] | None = None,
         max_seconds: float | None = None,
         order: Order = "keep",
@@ -75,6 +78,7 @@ class LegacyBridging(LegacyBase):
             mirror: True writes to the queue of Bull how its jobs ended, for callers that wait there: ``job.finished()``
                 resolves or rejects. Until then a moved job is kept in the other queue, also where its options or its
                 worker's say that it is to be removed. A job that is removed there by hand fails for its callers.
+            merge: as for `migrate`: the other queue may have jobs.
             until: "empty": ends when no job waits or is delayed, and all ends are mirrored.
             max_seconds: ends after so many seconds.
             order: as for `migrate`. With ``keep`` waiting jobs lose their priority, also those that come while the
@@ -89,11 +93,11 @@ class LegacyBridging(LegacyBase):
             What was moved, and who used the queue of Bull at the end.
 
         Raises:
-            LegacyQueueError: the queue belongs to BullMQ or to both; or ``mirror`` is True and the version of Bull is
-                not known.
+            LegacyQueueError: the queue belongs to BullMQ or to both; or ``to`` has jobs and ``merge`` is False; or
+                ``mirror`` is True and the version of Bull is not known. Nothing was moved.
             InvalidOptionError: an argument has an invalid value, or ``to`` is this queue itself.
         """
-        mirrors = checks.boolean("mirror", mirror)
+        mirrors, merges = checks.boolean("mirror", mirror), checks.boolean("merge", merge)
         if until not in (None, "empty"):
             raise InvalidOptionError(f'until must be "empty" or None, not {until!r}')
         seconds = None if max_seconds is None else checks.positive_seconds("max_seconds", max_seconds)
@@ -102,17 +106,19 @@ class LegacyBridging(LegacyBase):
         target = check_target(to, self.qualified_name, place(self._url))
         self.core  # noqa: B018 - a queue that is closed already is refused
         try:
-            bridge, claiming = await self._begin(target, rules, mirrors, on_progress, on_use)
+            bridge, claiming = await self._begin(target, rules, mirrors, on_progress, on_use, merge=merges)
         except ClosedError:  # `close` came first
             return BridgeReport()
         try:
-            bridge.add(await claiming.recover())
-            wait, away = _SHORTEST_WAIT, False
+            wait, away, recovered = _SHORTEST_WAIT, False, False
             while True:
                 try:
+                    if not recovered and not await bridge.is_paused():  # what was claimed before the pause waits, too
+                        bridge.add(await claiming.recover())
+                        recovered = True
                     bridge.add(await claiming.finish_open())  # what an outage has interrupted
                     busy = await bridge.round()
-                    done = not busy and until == "empty" and await bridge.is_done()
+                    done = not busy and recovered and until == "empty" and await bridge.is_done()
                     away = False
                 except (ConnectionLostError, OutcomeUnknownError) as error:  # each step may be repeated
                     if not away:
@@ -142,13 +148,15 @@ class LegacyBridging(LegacyBase):
         mirrors: bool,
         on_progress: OnProgress | None,
         on_use: OnUse | None,
+        *,
+        merge: bool,
     ) -> tuple[Bridge, ClaimingMover]:
         """Check both queues and register the bridge. All handles are opened here: they may be closed meanwhile."""
         await self._check_owner()
         layout = await self._require_layout() if mirrors else None
         await check_claims(self, target)
         source = source_at(self, target)
-        decision = await self._decide_ids(target, source)
+        decision = await self._decide_ids(target, source, merge=merge)
         claiming = claiming_mover(self, target, rules, decision, mirror=mirrors)
         mover = claiming if mirrors else await slot_mover(self, target, rules, decision) or claiming
         mirror = None
@@ -174,12 +182,14 @@ class LegacyBridging(LegacyBase):
         )
         return bridge, claiming
 
-    async def _decide_ids(self, target: QueueCalls[Any], source: str) -> Ids:
+    async def _decide_ids(self, target: QueueCalls[Any], source: str, *, merge: bool) -> Ids:
         """Register the bridge at the other queue; return whether jobs keep their ids."""
         [last] = await read_all(self, [["GET", self.to_key("id")]])
-        [answer] = await reply(core_of(target).legacy_calls("open_migration", [[source, 1, last or ""]]))
+        decision = await register(self, target, source, last or "", merge=merge)
+        if not await is_paused(self):
+            await forget_pause(self, target)
         await leave_signpost(self, target)
-        return "kept" if answer == b"kept" else "l-"
+        return decision
 
     async def _wait(self, seconds: float) -> None:
         """Wait, and notice `close`."""

@@ -9,6 +9,7 @@ from bullrush.errors import LegacyQueueError
 from bullrush.extending import FINISHED, QueueCalls, now_ms, operation, read_number, reply
 from bullrush.extending import STATES as TARGET_STATES
 from bullrush.legacy.bridging.remembered import decoded_object
+from bullrush.legacy.bridging.watch import clients_of
 from bullrush.legacy.convert import UNNAMED, Order, Rules
 from bullrush.legacy.flavor import LegacyBase
 from bullrush.legacy.migrating.abandoned import WAIT, Abandoned
@@ -17,6 +18,8 @@ from bullrush.legacy.migrating.migration import STATE_OF, Migration
 from bullrush.legacy.migrating.moved import Ids, Mover, new_ids
 from bullrush.legacy.migrating.movers import claiming_mover, repeating, slot_mover, source_at
 from bullrush.legacy.migrating.options import Options, check_options, check_target, place
+from bullrush.legacy.migrating.pausing import look_at_pause, pause_as_bull, pausing_field, remark_on
+from bullrush.legacy.migrating.registering import register
 from bullrush.legacy.migrating.servers import core_of, names_server
 from bullrush.legacy.migrating.signpost import leads_to, leave_signpost, remove_signpost
 from bullrush.legacy.migrating.survey import NewIdsOf, Survey
@@ -30,6 +33,8 @@ _CLEANED: Final = 100
 _SCANNED: Final = 500
 #: So many jobs that are left are listed.
 _LISTED: Final = 1000
+#: The states of the other queue whose jobs its workers take.
+_READY: Final = ("waiting", "prioritized")
 _NOT_MOVED: Final = "not moved yet: run the migration again"
 
 
@@ -57,7 +62,7 @@ class LegacyMigrating(LegacyBase):
         Each job is in exactly one of the queues at any time, whatever happens to this program: run it again after a
         crash. It ends when no job waits; jobs that producers of Bull add later need another run, or `bridge`.
         Repeatable jobs become job schedulers, ``legacy-<hash>``. If the queue of Bull is paused, the other one is
-        paused first; resume it yourself.
+        paused first; resume it yourself. While that of Bull stays paused, later runs leave it as it is, and note it.
 
         A signpost stays in the queue of Bull until `forget`, after `cleanup`, too: `Queue`, `Worker` and the other
         classes raise a `LegacyQueueError` that says where the jobs have gone, unless ``allow_legacy=True``.
@@ -116,7 +121,7 @@ class LegacyMigrating(LegacyBase):
         abandoned = Abandoned(self.core, self.qualified_name, WAIT[self._layout or "4"])
         if options.legacy_workers_stopped:
             await abandoned.check_stopped()
-        decision = await self._open(target, source, options, survey)
+        decision = await self._open(target, source, options, report)
         claiming = claiming_mover(self, target, options.rules, decision)
         mover: Mover = await slot_mover(self, target, options.rules, decision) or claiming
         repeatables = await repeating(self, target, options.rules)
@@ -148,7 +153,7 @@ class LegacyMigrating(LegacyBase):
     @operation
     @names_server
     async def verify(self, to: QueueCalls[Any]) -> Verification:
-        """Return the number of jobs of both queues, and what is left in this one.
+        """Return the number of jobs of both queues, what is left in this one, and which programs with Bull use it.
 
         Redis: a few round trips, and one per 100 jobs that are left.
 
@@ -175,6 +180,7 @@ class LegacyMigrating(LegacyBase):
                 Remark(id.decode(errors="replace"), state, why) for id, why in zip(ids, reasons, strict=True)
             ]
         found.left += await survey.active() + await survey.claimed()
+        found.clients = await clients_of(self.core)
         return found
 
     @operation
@@ -271,23 +277,15 @@ class LegacyMigrating(LegacyBase):
         if self._layout is None and not shown_by and await read_signpost(self) is None:
             await self._require_layout()
 
-    async def _open(self, target: QueueCalls[Any], source: str, options: Options, survey: Survey) -> Ids:
-        """Register the migration; return whether jobs keep their ids."""
+    async def _open(self, target: QueueCalls[Any], source: str, options: Options, report: MigrationReport) -> Ids:
+        """Register the migration, and pause the other queue if this one is; return whether jobs keep their ids."""
         await check_claims(self, target)
-        again = await leads_to(self, target)
-        merge = options.merge or again
-        call: list[int | str | bytes] = [source, int(merge), await survey.last_id()]
-        [answer] = await reply(core_of(target).legacy_calls("open_migration", [call]))
-        if answer == -1:
-            raise LegacyQueueError(
-                f"queue {target.qualified_name} has jobs: take an empty one, or say merge=True (ids become l-<id> "
-                "then). Nothing was moved"
-            )
+        last_id = await Survey(self.core, self.qualified_name).last_id()
+        decision = await register(self, target, source, last_id, merge=options.merge)
+        # Before the signpost: no run may think that another one has paused the queue, which was killed before.
+        report.notes += remark_on(await pause_as_bull(self, target), _to_run(report))
         await leave_signpost(self, target)
-        # Only the first time: later somebody may have resumed the new queue.
-        if not again and await survey.is_paused() and not await reply(core_of(target).is_paused()):
-            await reply(core_of(target).pause())
-        return "kept" if answer == b"kept" else "l-"
+        return decision
 
     async def _history_of(self, target: QueueCalls[Any], state: str) -> int:
         """Return how many finished jobs earlier runs have moved."""
@@ -311,7 +309,7 @@ class LegacyMigrating(LegacyBase):
 
     async def _forget(self, target: QueueCalls[Any]) -> None:
         source = source_at(self, target)
-        fields = [source, *(f"{self.qualified_name} {state}" for state in FINISHED)]
+        fields = [source, pausing_field(self, target), *(f"{self.qualified_name} {state}" for state in FINISHED)]
         await reply(core_of(target).commands([["HDEL", target.to_key("ext:migration"), *fields]]))
         await claiming_mover(self, target, Rules(), "kept").forget_tombstones(now_ms())
 
@@ -329,6 +327,9 @@ class LegacyMigrating(LegacyBase):
         """Write to the report what a migration would do."""
         counts = await reply(core_of(target).get_counts(list(TARGET_STATES.values())))
         new_ids_of = _new_ids_of(target, await self._ids_to_be(target, counts, merge=options.merge))
+        there = dict(zip(TARGET_STATES, counts, strict=True))
+        running = sum(there[state] for state in _READY)
+        report.notes += remark_on(await look_at_pause(self, target), _to_run(report), running, dry_run=True)
         repeatables = await repeating(self, target, options.rules)
         times = {one.next for one in await repeatables.read()}
         noted, unreadable = await repeatables.rehearse()
@@ -336,13 +337,15 @@ class LegacyMigrating(LegacyBase):
         report.notes += [Remark(one.key, "repeat", note) for one, notes in noted for note in notes]
         report.left += [Remark(key, "repeat", reason) for key, reason in unreadable.items()]
         for name in ("wait", "paused", "delayed"):
-            count, renamed, left, notes = await survey.remarks(name, options.rules, new_ids_of, times)
+            found = await survey.remarks(name, options.rules, new_ids_of, times)
             state = STATE_OF[name]
-            if count:
-                report.moved[state] = count
-            report.renamed += renamed
-            report.left += [remark._replace(state=state) for remark in left]
-            report.notes += [remark._replace(state=state) for remark in notes]
+            if found.count:
+                report.moved[state] = found.count
+            report.renamed += found.renamed
+            report.left += [remark._replace(state=state) for remark in found.left]
+            report.notes += [remark._replace(state=state) for remark in found.notes]
+            for difference, count in found.differences.items():
+                report.differences[difference] = report.differences.get(difference, 0) + count
         for state in FINISHED:
             ids = await survey.newest(state, options.history - await self._history_of(target, state))
             moved = [(id, new) for id, new in zip(ids, await new_ids_of(ids), strict=True) if new is not None]
@@ -351,6 +354,11 @@ class LegacyMigrating(LegacyBase):
             report.renamed += sum(new != id for id, new in moved)
         report.left += await survey.active()
         report.after = dict(report.before)
+
+
+def _to_run(report: MigrationReport) -> int:
+    """Return how many jobs wait."""
+    return report.before["waiting"] + report.before["paused"]
 
 
 def _new_ids_of(target: QueueCalls[Any], decision: Ids) -> NewIdsOf:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from bullrush.extending import now_ms, read_number, reply
-from bullrush.legacy.convert import DROPPED, FIELDS, Rules, convert
+from bullrush.legacy.convert import DROPPED, FIELDS, Difference, Rules, convert, differences
 from bullrush.legacy.migrating.moved import BATCH, TAKEN
 from bullrush.legacy.migrating.schedulers import PENDING
 from bullrush.legacy.report import Remark
@@ -33,6 +35,25 @@ _CLAIMED: Final = (
 _KEYS: Final = {
     "limiter": "the rate limit of Bull was not moved: in BullMQ it is an option of workers, Worker(limiter=...)"
 }
+
+
+@dataclass
+class Surveyed:
+    """What a migration would do with the jobs of a list, or with the delayed ones.
+
+    Attributes:
+        count: how many could be moved.
+        renamed: how many of them get another id.
+        left: the others.
+        notes: what is special about those that could.
+        differences: how many of them behave otherwise afterwards.
+    """
+
+    count: int = 0
+    renamed: int = 0
+    left: list[Remark] = field(default_factory=list)
+    notes: list[Remark] = field(default_factory=list)
+    differences: Counter[Difference] = field(default_factory=Counter)
 
 
 class Survey:
@@ -80,10 +101,6 @@ class Survey:
         [stored] = await self._read([["GET", f"{self._source}:id"]])
         return "" if (number := read_number(stored)) is None else number
 
-    async def is_paused(self) -> bool:
-        """Return whether the queue is paused."""
-        return (await self._read([["EXISTS", f"{self._source}:meta-paused"]])) == [1]
-
     async def newest(self, place: str, count: int) -> list[str]:
         """Return the ids of the newest finished jobs, the oldest of them first.
 
@@ -116,7 +133,7 @@ class Survey:
         rules: Rules,
         new_ids_of: NewIdsOf,
         repeated: Collection[int],
-    ) -> tuple[int, int, list[Remark], list[Remark]]:
+    ) -> Surveyed:
         """Look at the jobs of a list, or at the delayed ones, as a migration would.
 
         Args:
@@ -125,14 +142,8 @@ class Survey:
             new_ids_of: returns the ids that jobs would get; None for a job that cannot move, since another job has its
                 id.
             repeated: when repeatables run next, ms: their pending jobs do not count.
-
-        Returns:
-            How many could be moved, how many of them get another id, the others, and what is special about those that
-            could.
         """
-        count, renamed, at = 0, 0, 0
-        left: list[Remark] = []
-        notes: list[Remark] = []
+        found, at = Surveyed(), 0
         while ids := await self._ids(place, at, at + BATCH - 1, "ZRANGE" if place == "delayed" else "LRANGE"):
             at += BATCH
             ids = [id for id in ids if not _is_pending(id, repeated)]
@@ -140,19 +151,20 @@ class Survey:
             there = await self._read([["EXISTS", f"{self._source}:{id}"] for id in ids])
             for id, new_id, values, exists in zip(ids, await new_ids_of(ids), hashes, there, strict=True):
                 if isinstance(values, WrongType):
-                    left.append(Remark(id, place, str(values)))
+                    found.left.append(Remark(id, place, str(values)))
                     continue
                 if not exists:
-                    notes.append(Remark(id, place, _GONE))
+                    found.notes.append(Remark(id, place, _GONE))
                     continue
                 if new_id is None:
-                    left.append(Remark(id, place, TAKEN))
+                    found.left.append(Remark(id, place, TAKEN))
                     continue
-                count += 1
-                renamed += new_id != id
+                found.count += 1
+                found.renamed += new_id != id
                 raw = {field: value for field, value in zip(_FIELDS, values, strict=True) if value is not None}
-                notes += [Remark(id, place, note) for note in convert(raw, place, now_ms(), rules).notes]
-        return count, renamed, left, notes
+                found.notes += [Remark(id, place, note) for note in convert(raw, place, now_ms(), rules).notes]
+                found.differences.update(differences(raw, place, rules))
+        return found
 
     async def _ids(self, place: str, start: int, stop: int, command: str = "LRANGE") -> list[str]:
         [found] = await self._read([[command, f"{self._source}:{place}", start, stop]])
