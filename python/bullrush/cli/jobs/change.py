@@ -170,13 +170,13 @@ def _changed(
     )
 
 
-def _cancelled(queue: Queue, job_id: str, options: argparse.Namespace) -> CommandError | None:
+def _cancelled(queue: Queue, job_id: str, options: argparse.Namespace) -> BullrushError | CommandError | None:
     try:
         found_job(queue, job_id)
-    except CommandError as error:
+        if queue.cancel_job(job_id, options.reason):
+            return None
+    except (BullrushError, CommandError) as error:
         return error
-    if queue.cancel_job(job_id, options.reason):
-        return None
     return CommandError("no worker runs it; remove it to keep it from running")
 
 
