@@ -120,7 +120,8 @@ def _selected(queue: Queue, options: argparse.Namespace) -> dict[str, list[SeenJ
             USAGE,
         )
     states = _states(options)
-    chosen = note(queue, options, states)
+    # Redis looks for a job in a list from its newest end.
+    chosen = note(queue, options, states, newest_first=options.verb == "remove")
     if total := sum(map(len, chosen.values())):
         kind = "" if len(states) == len(STATES) else f"{' and '.join(states)} "
         jobs = "job" if total == 1 else "jobs"
