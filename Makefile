@@ -117,6 +117,11 @@ dashboard-demo: $(VENV)/.built $(VENV)/.dev  ## plants what goes wrong in queues
 	$(call say,Incidents in ten queues)
 	@$(PY) -m tests.boards.incidents
 
+.PHONY: dashboard-soak
+dashboard-soak: $(VENV)/.built $(VENV)/.dev $(BOARD_MODULES) chromium  ## twenty tabs on the dashboard while Redis is restarted, 30 min: its memory must stay flat: SECONDS=60 RECORD=
+	$(call say,Twenty tabs on the dashboard)
+	@$(PY) -m tests.boards.soak --seconds $(if $(filter file,$(origin SECONDS)),1800,$(SECONDS)) $(if $(RECORD),--record)
+
 .PHONY: dashboard-images
 dashboard-images: $(VENV)/.built $(VENV)/.dev $(BOARD_MODULES) chromium  ## the pictures of the dashboard in the docs, in both themes
 	$(call say,Pictures of the dashboard)

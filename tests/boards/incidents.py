@@ -276,18 +276,26 @@ def _add_and_forget(queue: Queue, name: str, data: dict[str, Any]) -> None:
 
 
 @contextmanager
-def planting(url: str) -> Iterator[Incidents]:
-    """Return what plants incidents; they end with the block."""
+def quiet_logs() -> Iterator[None]:
+    """Say nothing of what fails in the block: these are thousands of jobs."""
     logger = logging.getLogger("bullrush")
     level = logger.level
-    logger.setLevel(logging.CRITICAL)  # thousands of failures
-    with ExitStack() as stack:
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+@contextmanager
+def planting(url: str) -> Iterator[Incidents]:
+    """Return what plants incidents; they end with the block."""
+    with quiet_logs(), ExitStack() as stack:
         planted = Incidents(url, stack)
         try:
             yield planted
         finally:
             planted.ended.set()
-            logger.setLevel(level)
 
 
 @contextmanager
@@ -309,15 +317,22 @@ def incidents(url: str) -> Iterator[dict[str, str]]:
 
 
 @contextmanager
-def dashboard(url: str, *options: str) -> Iterator[str]:
-    """Serve the dashboard as its command does, and return the link that lets in."""
+def serving(url: str, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Serve the dashboard as its command does, and return its process and the address that it says."""
     command = [sys.executable, "-m", "bullrush", "dashboard", url, "--json", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as served:
         try:
             assert served.stdout is not None
-            yield json.loads(served.stdout.readline())["url"]
+            yield served, json.loads(served.stdout.readline())["url"]
         finally:
             served.terminate()
+
+
+@contextmanager
+def dashboard(url: str, *options: str) -> Iterator[str]:
+    """Serve the dashboard, and return the link that lets in."""
+    with serving(url, *options) as (_, link):
+        yield link
 
 
 def main() -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import httpx
 import pytest
 
 from bullrush.embedded import EmbeddedRedis
@@ -15,8 +19,18 @@ from tests.waiting import wait_until
 from .browser import SCREENSHOTS, Browser
 from .incidents import dashboard, incidents
 
+ROOT = Path(__file__).parents[2]
 #: ``make dashboard-images`` writes them to the docs.
 PICTURES = Path(os.environ.get("BULLRUSH_PICTURES", SCREENSHOTS))
+#: The pages of which there are pictures.
+PICTURED = {
+    "queues": "/",
+    "queue": "/q/uploads",
+    "failures": "/q/mail/failures",
+    "job": "/q/orders/jobs/{order}",
+    "history": "/q/mail/history?outcome=failed",
+    "flow": "/q/orders/flows/{order}",
+}
 
 
 class Planted(NamedTuple):
@@ -76,20 +90,42 @@ def test_nothing_keeps_people_from_using_a_page(browser: Browser, planted: Plant
 
 
 def test_pictures_of_the_pages_in_both_themes(browser: Browser, planted: Planted) -> None:
-    pages = {
-        "queues": "/",
-        "queue": "/q/uploads",
-        "failures": "/q/mail/failures",
-        "job": f"/q/orders/jobs/{planted.order}",
-        "history": "/q/mail/history?outcome=failed",
-        "flow": f"/q/orders/flows/{planted.order}",
-    }
     wait_until(lambda: browser("open", f"{planted.address}/") or browser("count", ".spark") > 8)
     PICTURES.mkdir(exist_ok=True)
     for theme in ("light", "dark"):
         browser("scheme", theme)
-        for name, path in pages.items():
-            browser("open", planted.address + path)
+        for name, path in PICTURED.items():
+            browser("open", planted.address + path.format(order=planted.order))
             browser("picture", str(PICTURES / f"dashboard-{name}-{theme}.png"))
     browser("scheme", "light")
     assert browser("complaints") == ""
+
+
+def test_the_docs_show_all_pictures_in_both_themes_and_the_readme_one() -> None:
+    page, readme = ((ROOT / name).read_text() for name in ("docs/dashboard.md", "README.md"))
+    for name in PICTURED:
+        for theme in ("light", "dark"):
+            assert f"](images/dashboard-{name}-{theme}.png#only-{theme})" in page
+            assert (ROOT / f"docs/images/dashboard-{name}-{theme}.png").read_bytes().startswith(b"\x89PNG")
+    assert "](docs/images/dashboard-queues-light.png)" in readme
+
+
+def test_the_demo_plants_incidents_and_opens_their_page_until_ctrl_c(tmp_path: Path) -> None:
+    opened, opener = tmp_path / "opened", tmp_path / "opener"
+    opener.write_text(f'#!/bin/sh\necho "$1" > {opened}\n')
+    opener.chmod(0o700)
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.boards.incidents"],
+        cwd=ROOT,
+        env={**os.environ, "BROWSER": f"{opener} %s"},
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell may ignore it
+    ) as demo:
+        assert demo.stdout is not None
+        link = demo.stdout.readline().removeprefix("The dashboard: ").strip()
+        wait_until(lambda: opened.exists() and opened.read_text().strip() == link)
+        with httpx.Client(follow_redirects=True, timeout=30) as client:
+            assert "What needs a human" in client.get(link).text
+        demo.send_signal(signal.SIGINT)
+        assert demo.wait(60) == 130

@@ -122,7 +122,8 @@ def _selected(queue: Queue, options: argparse.Namespace) -> dict[str, list[SeenJ
             USAGE,
         )
     states = _states(options)
-    chosen = note(queue, options, states)
+    # Redis looks for a job in a list from its newest end.
+    chosen = note(queue, options, states, newest_first=options.verb == "remove")
     if total := sum(map(len, chosen.values())):
         kind = "" if len(states) == len(STATES) else f"{' and '.join(states)} "
         jobs = "job" if total == 1 else "jobs"
@@ -172,13 +173,13 @@ def _changed(
     )
 
 
-def _cancelled(queue: Queue, job_id: str, options: argparse.Namespace) -> CommandError | None:
+def _cancelled(queue: Queue, job_id: str, options: argparse.Namespace) -> BullrushError | CommandError | None:
     try:
         found_job(queue, job_id)
-    except CommandError as error:
+        if queue.cancel_job(job_id, options.reason):
+            return None
+    except (BullrushError, CommandError) as error:
         return error
-    if queue.cancel_job(job_id, options.reason):
-        return None
     state = queue.get_job_state(job_id)
     hint = "" if state in _ENDED else "; remove it to keep it from running"
     return CommandError(f"it is {state}: no worker runs it{hint}")

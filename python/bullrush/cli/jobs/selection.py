@@ -84,7 +84,9 @@ def find(queue: Queue, options: argparse.Namespace, states: Sequence[str] = STAT
                 yield Found(job, state)
 
 
-def note(queue: Queue, options: argparse.Namespace, states: Sequence[str]) -> dict[str, list[SeenJob]]:
+def note(
+    queue: Queue, options: argparse.Namespace, states: Sequence[str], *, newest_first: bool
+) -> dict[str, list[SeenJob]]:
     """Note the jobs that are meant as they are now, by the state in which they are.
 
     Of most jobs only the ids are read, since there may be millions.
@@ -96,7 +98,9 @@ def note(queue: Queue, options: argparse.Namespace, states: Sequence[str]) -> di
         return noted
     known: set[str] = set()
     for state in states:
-        for ids in _ids(queue, state) if options.where is None else _searched(queue, state, options.where):
+        for ids in (
+            _ids(queue, state, newest_first) if options.where is None else _searched(queue, state, options.where)
+        ):
             new = [job_id for job_id in ids if job_id not in known]
             known.update(new)
             noted[state] += run_blocking(seen_jobs(queue.core, new))
@@ -109,8 +113,8 @@ def _needs_jobs(options: argparse.Namespace) -> bool:
     return any(value is not None for value in given)
 
 
-def _ids(queue: Queue, state: str) -> Iterator[list[str]]:
-    ids = queue.get_ranges(state, asc=True)
+def _ids(queue: Queue, state: str, newest_first: bool) -> Iterator[list[str]]:
+    ids = queue.get_ranges(state, asc=not newest_first)
     for start in range(0, len(ids), _IDS):
         yield ids[start : start + _IDS]
 
