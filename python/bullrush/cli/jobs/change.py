@@ -178,9 +178,9 @@ def _cancelled(queue: Queue, job_id: str, options: argparse.Namespace) -> Bullru
         found_job(queue, job_id)
         if queue.cancel_job(job_id, options.reason):
             return None
+        state = queue.get_job_state(job_id)
     except (BullrushError, CommandError) as error:
         return error
-    state = queue.get_job_state(job_id)
     hint = "" if state in _ENDED else "; remove it to keep it from running"
     return CommandError(f"it is {state}: no worker runs it{hint}")
 
