@@ -34,7 +34,7 @@ pub async fn overviews(link: &Link, queues: &[Keys], now: i64, lately: i64) -> R
     let mut found = ask_all(link, &asked, first_look, read_first).await?;
     let looked_at = asked.iter().zip(&mut found);
     let filled = looked_at.filter_map(|(keys, found)| found.as_mut().ok()?.1.then_some((keys, found)));
-    let (filled, places): (Vec<&Keys>, Vec<&mut Result<(Overview, bool)>>) = filled.unzip();
+    let (filled, places): (Vec<&Keys>, Vec<&mut Result<First>>) = filled.unzip();
     let counts = ask_all(link, &filled, |keys| second_look(keys, lately), read_second).await?;
     for (place, counts) in places.into_iter().zip(counts) {
         match (place.as_mut(), counts) {
@@ -93,8 +93,10 @@ fn first_look(keys: &Keys) -> [Cmd; 4] {
     ]
 }
 
-/// Says, too, whether the queue has jobs in other states than completed.
-fn read_first([settings, passing, completed, failed]: [Value; 4]) -> Result<(Overview, bool)> {
+/// What a first look has found, and whether the queue has jobs in other states than completed.
+type First = (Overview, bool);
+
+fn read_first([settings, passing, completed, failed]: [Value; 4]) -> Result<First> {
     let settings = reply::per_member(4, settings)?;
     let setting = |at: usize| settings[at].as_deref().and_then(reply::whole).map(|number| number as i64);
     let (completed, failed) = (reply::integer(completed)?, reply::integer(failed)?);

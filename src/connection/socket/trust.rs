@@ -28,7 +28,7 @@ impl Trust {
 
     /// Whether it has the name and the key of a trusted certificate. The handshake proves that the server has the key.
     fn is_trusted_itself(&self, certificate: &CertificateDer<'_>) -> bool {
-        webpki::anchor_from_trusted_cert(certificate).is_ok_and(|own| self.roots.roots.iter().any(|root| *root == own))
+        webpki::anchor_from_trusted_cert(certificate).is_ok_and(|own| self.roots.roots.contains(&own))
     }
 }
 
