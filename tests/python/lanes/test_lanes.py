@@ -128,15 +128,18 @@ def test_a_handler_limits_only_the_queue_of_its_job(queues: Any, serve: Any) -> 
     limited.add("n", {})
     free.add_bulk([{"name": "n"} for _ in range(20)])
     done: list[str] = []
+    made = threading.Event()
 
     def handler(job: Job) -> None:
         if job.queue_name == limited.name and limited.name not in done:
             done.append(limited.name)
+            assert made.wait(30)
             worker.rate_limit(60_000)
             raise RateLimitError
         done.append(job.queue_name)
 
     worker = serve(handler, [limited, free])
+    made.set()
     wait_until(lambda: done.count(free.name) == 20)
     free.add("n", {})
     wait_until(lambda: done.count(free.name) == 21)
