@@ -25,7 +25,7 @@ class FoundJobs(TypedDict):
     after: tuple[int, list[str], int] | None
 
 class DueWork(TypedDict):
-    """The fields of `bullrush.inspection.due.DueWork`."""
+    """The fields of `bullrush.base.due.DueWork`."""
 
     paused: bool
     limited: bool

@@ -1,8 +1,8 @@
 """Looking at queues and jobs without changing them: what is due, why a job does not run, which failures are one."""
 
+from bullrush.base.due import SECOND_LOOK, DueWork, due_work
 from bullrush.inspection.coming_runs import coming_runs, run_before
-from bullrush.inspection.due import SECOND_LOOK, DueWork, due_work
-from bullrush.inspection.failures import NEWEST, FailureGroup, error_type_of, failure_of
+from bullrush.inspection.failures import FailureGroup, error_type_of, failure_of
 from bullrush.inspection.fingerprint import fingerprint
 from bullrush.inspection.holders import Hold, holds
 from bullrush.inspection.overview import Overview, overviews
@@ -15,7 +15,6 @@ from bullrush.inspection.workers import count_workers
 
 __all__ = [
     "AT_ONCE",
-    "NEWEST",
     "SECOND_LOOK",
     "DueWork",
     "FailureGroup",

@@ -6,19 +6,17 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from bullrush.base.handle import Handle
-from bullrush.base.operation import operation, reply
+from bullrush.base.operation import reply
 from bullrush.inspection.fingerprint import Fingerprint, fingerprint
 from bullrush.job.failure import error_type, last_stack
 from bullrush.job.fields import JobFields
-from bullrush.values import checks
 from bullrush.values.encoding import read_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: So many failed jobs are looked at, the newest ones.
-NEWEST: Final = 10_000
+    from bullrush._core import CoreQueue
+
 #: So many are read in a round trip: their stack traces may be long.
 _PAGE: Final = 250
 _FIELDS: Final = ("name", "failedReason", "stacktrace", "finishedOn")
@@ -64,35 +62,22 @@ class FailureGroup:
             self.last = at if self.last is None else max(self.last, at)
 
 
-class FailureCalls(Handle):
-    """The call that groups failures."""
+async def failure_groups(core: CoreQueue, newest: int) -> list[FailureGroup]:
+    """Group the failed jobs that are kept by their cause, the largest group first; awaited inside an operation.
 
-    @operation
-    async def failures(self, newest: int = NEWEST) -> list[FailureGroup]:
-        """Group the failed jobs that are kept by their cause, the largest group first.
-
-        Jobs belong together if their errors have the same type and come from the same place in the user's code; what
-        differs in their texts, such as ids, does not count.
-
-        Args:
-            newest: how many failed jobs are looked at, those that failed last.
-
-        Raises:
-            InvalidOptionError: the number is not positive.
-
-        Redis:
-            One round trip for the ids, and one for each 250 jobs: one HMGET per job.
-        """
-        most = checks.at_least(1)("newest", newest)
-        ids = await reply(self.core.get_ranges(["failed"], 0, most - 1, False))
-        groups: dict[str, FailureGroup] = {}
-        for at in range(0, len(ids), _PAGE):
-            page = ids[at : at + _PAGE]
-            for job_id, fields in zip(page, await reply(self.core.job_fields(page, _FIELDS)), strict=True):
-                _add(groups, job_id, fields)
-        for group in groups.values():
-            group.names = dict(Counter(group.names).most_common())
-        return sorted(groups.values(), key=lambda group: (-group.count, group.id))
+    Args:
+        core: the compiled side of the queue.
+        newest: how many failed jobs are looked at, those that failed last.
+    """
+    ids = await reply(core.get_ranges(["failed"], 0, newest - 1, False))
+    groups: dict[str, FailureGroup] = {}
+    for at in range(0, len(ids), _PAGE):
+        page = ids[at : at + _PAGE]
+        for job_id, fields in zip(page, await reply(core.job_fields(page, _FIELDS)), strict=True):
+            _add(groups, job_id, fields)
+    for group in groups.values():
+        group.names = dict(Counter(group.names).most_common())
+    return sorted(groups.values(), key=lambda group: (-group.count, group.id))
 
 
 def failure_of(job: JobFields) -> str | None:

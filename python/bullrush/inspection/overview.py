@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from bullrush.base.due import DueWork
 from bullrush.base.operation import reply
 from bullrush.errors import RedisServerError
-from bullrush.inspection.due import DueWork
 
 if TYPE_CHECKING:
     from bullrush._core.reads import Overview as Found

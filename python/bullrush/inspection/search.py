@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bullrush.base.handle import Handle
-from bullrush.base.operation import operation, reply
+from bullrush.base.operation import reply
 from bullrush.errors import InvalidOptionError
 from bullrush.inspection.where import Where
 from bullrush.values.naming import nearest
 from bullrush.values.states import STATES
+
+if TYPE_CHECKING:
+    from bullrush._core import CoreQueue
 
 #: The newest jobs, which are looked at without rests.
 AT_ONCE: Final = 10_000
@@ -75,46 +77,30 @@ class Searched:
     after: SearchPosition | None = field(repr=False)
 
 
-class SearchCalls(Handle):
-    """The call that searches jobs."""
+async def search(core: CoreQueue, where: str | Where, state: str, after: SearchPosition | None) -> Searched:
+    """Look for jobs of a state, the newest ones first; awaited inside an operation.
 
-    @operation
-    async def search(self, where: str | Where, state: str, *, after: SearchPosition | None = None) -> Searched:
-        """Look for jobs of a state, the newest ones first.
+    Args:
+        core: the compiled side of the queue.
+        where: the filter.
+        state: the state of the jobs.
+        after: where the part before has ended.
 
-        The first call looks at the 10,000 newest jobs at once. Each further one goes on for at most half a second, in
-        which Redis is busy with it for at most a tenth of the time. Jobs that were in the state when the search began
-        and did not move are all looked at, whatever else comes and goes.
-
-        Args:
-            where: the filter, such as ``name:welcome* data.user.id:17 failed>1h attempt>2``.
-            state: waiting, active, delayed, prioritized, waiting-children, completed or failed.
-            after: where the part before has ended.
-
-        Raises:
-            InvalidOptionError: the filter cannot be read, or there is no such state.
-
-        Redis:
-            A script looks at 100 jobs per call, and at fewer where they are large.
-        """
-        asked = where if isinstance(where, Where) else Where.read(where)
-        if state not in _LISTS:
-            raise InvalidOptionError(f"There is no job state {state!r}.{nearest(state, _LISTS)}")
-        if not asked.may_be_in(state):
-            return Searched([], 0, 0, 0, None)
-        found = await reply(
-            self.core.search(
-                _LISTS[state],
-                asked.conditions,
-                after,
-                Limits(_FIRST, 1.0, AT_ONCE, _FOUND) if after is None else Limits(_PART, _SHARE, AT_ONCE, _FOUND),
-            )
-        )
-        position = found["after"]
-        return Searched(
-            found["ids"],
-            found["looked_at"],
-            found["total"],
-            found["too_long"],
-            None if position is None else SearchPosition(*position),
-        )
+    Raises:
+        InvalidOptionError: the filter cannot be read, or there is no such state.
+    """
+    asked = where if isinstance(where, Where) else Where.read(where)
+    if state not in _LISTS:
+        raise InvalidOptionError(f"There is no job state {state!r}.{nearest(state, _LISTS)}")
+    if not asked.may_be_in(state):
+        return Searched([], 0, 0, 0, None)
+    limits = Limits(_FIRST, 1.0, AT_ONCE, _FOUND) if after is None else Limits(_PART, _SHARE, AT_ONCE, _FOUND)
+    found = await reply(core.search(_LISTS[state], asked.conditions, after, limits))
+    position = found["after"]
+    return Searched(
+        found["ids"],
+        found["looked_at"],
+        found["total"],
+        found["too_long"],
+        None if position is None else SearchPosition(*position),
+    )

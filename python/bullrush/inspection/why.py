@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from bullrush.errors import MalformedJobError
 
 if TYPE_CHECKING:
-    from bullrush.inspection.due import DueWork
+    from bullrush.base.due import DueWork
     from bullrush.inspection.place import Place
     from bullrush.job.fields import JobFields
 

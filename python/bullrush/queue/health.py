@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from bullrush.base.due import SECOND_LOOK, DueWork, due_work
 from bullrush.base.handle import Handle
 from bullrush.base.operation import operation, sleep
 from bullrush.errors import ConnectionLostError
-from bullrush.inspection.due import SECOND_LOOK, DueWork, due_work
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 

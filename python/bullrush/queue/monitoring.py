@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final, Literal, TypedDict, cast
 
+from bullrush.base.due import due_work
 from bullrush.base.handle import Handle
 from bullrush.base.operation import operation, reply
 from bullrush.errors import InvalidOptionError, RedisServerError
-from bullrush.inspection.due import due_work
 from bullrush.job.calls.dependencies import DependencyPage, dependency_page
 from bullrush.queue.getters import counts_of
 from bullrush.queue.routing.routes import cores_by_route, registered_routes

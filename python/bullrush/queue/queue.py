@@ -11,9 +11,6 @@ from bullrush.base.closing import BlockingContext
 from bullrush.base.operation import options_by_name
 from bullrush.base.options import AddingOptions, HandleOptions
 from bullrush.base.outages import ReportsOutages
-from bullrush.inspection.calls import WhyCalls
-from bullrush.inspection.failures import FailureCalls
-from bullrush.inspection.search import SearchCalls
 from bullrush.job.job import Job, JobT
 from bullrush.job.option_compiler import OptionCompiler, check_job_options
 from bullrush.job.options import JobOptions
@@ -22,6 +19,7 @@ from bullrush.queue.administration import QueueAdministration
 from bullrush.queue.aliases import QueueAliases
 from bullrush.queue.getters import QueueGetters
 from bullrush.queue.health import QueueHealthCalls
+from bullrush.queue.inspection import QueueInspection
 from bullrush.queue.limits import QueueLimits
 from bullrush.queue.monitoring import QueueMonitoring
 from bullrush.queue.routing.status import QueueRouting
@@ -114,9 +112,7 @@ class QueueCalls(
     QueueLimits,
     QueueMonitoring,
     QueueHealthCalls,
-    WhyCalls,
-    FailureCalls,
-    SearchCalls,
+    QueueInspection,
     QueueRouting,
     QueueAliases,
     SchedulerCalls[JobT],

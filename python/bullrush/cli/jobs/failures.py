@@ -8,7 +8,8 @@ from typing import Final
 
 from bullrush.cli.terminal.options import add_queue, count, known_queue
 from bullrush.cli.terminal.output import age, say, write_json, write_table
-from bullrush.inspection import NEWEST, FailureGroup
+from bullrush.extending import NEWEST_FAILURES
+from bullrush.inspection import FailureGroup
 
 EXAMPLES = """\
   bullrush failures mail
@@ -23,7 +24,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add_queue(parser)
     parser.add_argument(
-        "--newest", type=count, default=NEWEST, metavar="N", help=f"look at the N that failed last (default: {NEWEST})"
+        "--newest",
+        type=count,
+        default=NEWEST_FAILURES,
+        metavar="N",
+        help=f"look at the N that failed last (default: {NEWEST_FAILURES})",
     )
 
 

@@ -7,7 +7,8 @@ from typing import Any, Final
 from bullrush.dashboard.answer import Answer, Asked, demand_known
 from bullrush.dashboard.commands import command
 from bullrush.dashboard.reading import whole_job
-from bullrush.inspection import NEWEST, FailureGroup
+from bullrush.extending import NEWEST_FAILURES
+from bullrush.inspection import FailureGroup
 
 #: So many groups are shown.
 _MOST: Final = 100
@@ -28,7 +29,7 @@ async def failures(asked: Asked) -> Answer:
         "more_groups": max(0, len(groups) - _MOST),
         "looked_at": sum(group.count for group in groups),
         "failed": total,
-        "newest": NEWEST,
+        "newest": NEWEST_FAILURES,
     }
     return Answer("failures.html", f"{asked.queue_name}: failures", content)
 

@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from bullrush._core import WORKER_LOOPS, CoreQueue
+from bullrush.base.due import SECOND_LOOK, DueWork, due_work
 from bullrush.base.operation import reply, sleep
 from bullrush.errors import BullrushError, RedisServerError
-from bullrush.inspection.due import SECOND_LOOK, DueWork, due_work
 from bullrush.queue import Queue
 from bullrush.queue.health import Problem
 from bullrush.values.encoding import encode
