@@ -255,6 +255,14 @@ if before:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+def test_import_brings_nothing_that_explains_records_or_shows_jobs() -> None:
+    """A program that adds and runs jobs starts sooner without it."""
+    program = "import bullrush, bullrush.aio, sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    rooms = {name.split(".")[1] for name in done.stdout.split() if name.startswith("bullrush.")}
+    assert "queue" in rooms and not rooms & {"inspection", "recorder", *EXTRAS}
+
+
 def places(text: str) -> list[str]:
     """Return each `path` of a file and each `path::name` that a text has in backticks."""
     return re.findall(r"`([\w/.-]+\.(?:lua|rs|pyi?|toml)(?:::\w+)?)`", text)
