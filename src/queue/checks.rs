@@ -3,9 +3,9 @@
 use super::legacy::{BullFound, Signpost, Traces, Users};
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
-use crate::protocol::Keys;
+use crate::protocol::{reply, Keys};
 
-/// The version that is written to `meta`; other clients only display it.
+/// The version that is written to `meta` of a queue that nobody has used.
 pub const VERSION: &str = "bullmq:5.62.0";
 
 /// Checks that the keys are those of a BullMQ queue, and on a cluster in one slot.
@@ -83,9 +83,16 @@ fn refused(keys: &Keys, why: &str, what_else: &str) -> Error {
     ))
 }
 
-/// Writes what every `Queue` of BullMQ writes when it is constructed. Calls that only read or remove do not write it.
+/// Writes what every `Queue` of BullMQ writes when it is constructed, but leaves the version of one that was there
+/// first: others tell by it which rules a queue follows. Calls that only read or remove do not write this.
 pub(super) async fn write_meta(link: &Link, keys: &Keys, max_len_events: i64) -> Result<()> {
+    let mut read = redis::cmd("HGET");
+    read.arg(keys.meta()).arg("version");
+    let is_new = reply::optional(link.call(&read, Retry::Look).await?)?.is_none();
     let mut write = redis::cmd("HSET");
-    write.arg(keys.meta()).arg("opts.maxLenEvents").arg(max_len_events).arg("version").arg(VERSION);
+    write.arg(keys.meta()).arg("opts.maxLenEvents").arg(max_len_events);
+    if is_new {
+        write.arg("version").arg(VERSION);
+    }
     link.call(&write, Retry::Safe).await.map(drop)
 }

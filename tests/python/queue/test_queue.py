@@ -252,6 +252,13 @@ def test_the_settings_in_redis_are_those_of_bullmq(queue: Queue) -> None:
     assert queue.get_meta()["opts.maxLenEvents"] == "10000"
 
 
+def test_the_version_of_the_program_that_made_a_queue_stays(queue: Queue, redis: Redis) -> None:
+    redis.hset(queue.to_key("meta"), mapping={"version": "bullmq:6.7.0", "opts.maxLenEvents": "500"})
+    queue.add("n")
+    assert queue.get_version() == "bullmq:6.7.0"
+    assert queue.get_meta()["opts.maxLenEvents"] == "10000"
+
+
 def test_a_queue_pickles_as_its_configuration(redis_url: str, queue_name: str) -> None:
     queue = Queue(queue_name, url=redis_url, prefix="other", default_job_options={"attempts": 3}, timeout=None)
     queue.add("n")
