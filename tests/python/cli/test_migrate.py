@@ -148,7 +148,8 @@ def test_a_queue_that_was_moved_says_where_to_until_it_is_forgotten(run, bull, r
     as_target = run("migrate", bull.name, "--prefix", "other", "--flavor", 4, "--to-prefix", "bull")
     assert as_target.code == 3 and f"the target bull:{bull.name} is refused, it is a queue of Bull" in as_target.err
     forgotten = run("migrate", bull.name, "--forget")
-    assert forgotten.code == 0 and "new queues may have its name" in forgotten.out
+    assert forgotten.code == 0 and "New queues may have its name." in forgotten.out
+    assert f"says no more that its jobs have moved to moved:{bull.name};" in forgotten.out
     assert redis.keys(f"bull:{bull.name}:*") == [] and run("add", bull.name, "welcome", "{}").code == 0
     assert run("migrate", bull.name, "--forget", "--json").json == {"queue": bull.name, "forgotten": False}
 
@@ -274,9 +275,11 @@ def test_a_signpost_is_not_forgotten_while_jobs_of_bull_wait_unless_somebody_say
     refused = run("migrate", bull.name, "--forget")
     command = f"bullrush migrate {bull.name} --to-prefix moved --to-name post --from {redis_url}"
     assert refused.code == 2 and f"2 jobs or repeatables wait in bull:{bull.name}" in refused.err
-    assert f"by `{command}`. Forget the signpost nevertheless?" in refused.err
+    assert f"by `{command}`. Forget that jobs have moved to moved:post?" in refused.err
     assert redis.exists(f"bull:{bull.name}:ext:moved")
-    assert run("migrate", bull.name, "--forget", "--yes").code == 0
+    forgotten = run("migrate", bull.name, "--forget", "--yes")
+    assert forgotten.code == 0 and "Programs with Bull go on to use it." in forgotten.out
+    assert "The next `bullrush migrate` may go to any queue: with --merge, if" in forgotten.out
     assert not redis.exists(f"bull:{bull.name}:ext:moved")
 
 

@@ -161,10 +161,10 @@ def _forget(legacy: LegacyQueue, options: argparse.Namespace) -> None:
         confirm(
             options,
             f"{waiting:,} {'job or repeatable waits' if waiting == 1 else 'jobs or repeatables wait'} in "
-            f"{legacy.qualified_name}: move what is there first, by `{to.command(legacy)}`. Forget "
-            "the signpost nevertheless?",
+            f"{legacy.qualified_name}, for programs with Bull. If they are to move, do it first, by "
+            f"`{to.command(legacy)}`. Forget that jobs have moved to {to}?",
         )
-    printing.print_forgotten(legacy, there_was_one=legacy.forget(), as_json=options.json)
+    printing.print_forgotten(legacy, to if legacy.forget() else None, waiting, as_json=options.json)
 
 
 _ALONE = {"remove": _remove, "forget": _forget}
