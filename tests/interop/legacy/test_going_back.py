@@ -116,6 +116,31 @@ def test_a_job_stays_if_bull_has_another_one_with_its_id(bull, old, new, run):
     assert [job.data for job in old.get_jobs("waiting")] == [{"n": 2}]
 
 
+def test_what_has_ended_in_the_new_queue_does_not_go_back_by_an_old_list(bull, old, new, run):
+    add(bull, old, {"n": 1})
+    old.migrate(new)
+    for step in steps()[:3]:
+        run(step)
+    new.resume()
+    with Worker(new.name, lambda job: job.id, url=new._url, prefix=new.prefix) as worker:
+        worker.run(max_jobs=1)
+    new.pause()
+    run(steps()[3])
+    assert new.get_completed_count() == 1 and not any(old.get_job_counts().values())
+
+
+def test_two_schedulers_that_would_be_one_repeatable_stay(bull, old, new, run):
+    for id in ("a", "b"):
+        new.upsert_job_scheduler(id, {"every": LATER}, {"name": "hourly", "data": {}})
+    add(bull, old)
+    old.migrate(new, merge=True)
+    for step in steps()[:3]:
+        run(step)
+    said = run(steps()[3], 1)
+    assert said.count("the same name and times" if flavor_of(bull) >= "3" else "Bull has no repeatables") == 2
+    assert new.get_job_schedulers_count() == 2 and old.get_job_counts("waiting") == {"waiting": 1}
+
+
 def test_jobs_do_not_go_back_while_the_new_queue_runs(bull, old, new, run, tmp_path):
     add(bull, old, {"n": 1})
     old.migrate(new)
