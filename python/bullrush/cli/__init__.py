@@ -6,11 +6,13 @@ Each of its commands is a module of this package, which is imported when the com
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 
 from bullrush.cli.registry import COMMANDS, build_parser, load
 from bullrush.cli.terminal.ending import guarded
 from bullrush.cli.terminal.streams import open_missing, show_every_character
+from bullrush.errors import LegacyQueueError
 
 __all__ = ["COMMANDS", "guarded", "load", "main"]
 
@@ -35,4 +37,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"unrecognized arguments: {' '.join(left)}")
     if ids is not None:
         ids += left
-    return guarded(lambda: load(options.command).run(options), options.command)
+    return guarded(lambda: _run(options), options.command)
+
+
+def _run(options: Namespace) -> int:
+    try:
+        code: int = load(options.command).run(options)
+    except LegacyQueueError as error:
+        from bullrush.cli.queues.of_bull import as_advice  # only then, since it takes its time
+
+        raise as_advice(error, options) from None
+    return code

@@ -2,6 +2,7 @@
 
 from bullrush.legacy.adding import LegacyDebounce
 from bullrush.legacy.backoff import bull_backoff
+from bullrush.legacy.convert import TakenIds
 from bullrush.legacy.discovery import LegacyStatus, find_legacy, look_at
 from bullrush.legacy.flavor import ADVICE_FOR_BOTH, Flavor, Layout, Users, check_colons, read_users
 from bullrush.legacy.job import LegacyJob
@@ -43,6 +44,7 @@ __all__ = [
     "Remark",
     "Repeatable",
     "Signpost",
+    "TakenIds",
     "Users",
     "Verification",
     "bull_backoff",

@@ -14,6 +14,9 @@ from bullrush.extending import checks, read_number
 #: jobs and repeatables have no place among those that wait: they keep their priority with both.
 Order: TypeAlias = Literal["keep", "priority"]
 
+#: What becomes of a job whose id another job has: it stays in the queue of Bull, or gets the id ``<queue>-<id>``.
+TakenIds: TypeAlias = Literal["skip", "rename"]
+
 #: ``priority``: it loses its priority. ``backoff``: it waits otherwise between attempts. ``strategy``: each worker
 #: needs `bullrush.legacy.bull_backoff`.
 Difference: TypeAlias = Literal["priority", "backoff", "strategy"]
@@ -63,12 +66,14 @@ class Rules(NamedTuple):
         default_name: the name of jobs without one.
         keep_backoff: exponential backoff keeps Bull's delays.
         tz: the time zone of cron patterns without one.
+        taken_ids: see `TakenIds`.
     """
 
     order: Order = "keep"
     default_name: str = UNNAMED
     keep_backoff: bool = False
     tz: str | None = None
+    taken_ids: TakenIds = "skip"
 
 
 class Converted(NamedTuple):

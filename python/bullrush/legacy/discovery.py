@@ -10,7 +10,7 @@ from bullrush.extending import QueueScan
 from bullrush.legacy.flavor import LegacyBase, read_users
 from bullrush.legacy.queue import LegacyQueue
 from bullrush.legacy.reading import STATES, STATES_OF_BOTH, count_states, read_all
-from bullrush.legacy.signpost import Signpost, read_signpost
+from bullrush.legacy.signpost import Signpost, read_moved_at, read_signpost
 
 #: How keys end that Bull's queues and moved queues have.
 _ENDS: Final = (":id", ":ext:moved")
@@ -29,6 +29,8 @@ class LegacyStatus(NamedTuple):
         paused: whether it is paused.
         counts: the number of its jobs by state.
         claimed: how many jobs a migrator has taken and not yet moved: no worker sees them.
+        moved_at: when the jobs have begun to move, in ms since 1970; None if they have not, or nobody knows.
+        commands: if they have moved, one that shows the other queue, and one that says what is left here.
     """
 
     name: str
@@ -38,6 +40,8 @@ class LegacyStatus(NamedTuple):
     paused: bool
     counts: dict[str, int]
     claimed: int
+    moved_at: int | None
+    commands: tuple[str, ...]
 
     @property
     def kind(self) -> Literal["bull", "moved", "both"]:
@@ -93,6 +97,12 @@ async def look_at(name: str, url: str, prefix: str, timeout: int | None) -> Lega
         asked = [["EXISTS", queue.to_key("meta-paused")], ["HLEN", queue.to_key("ext:claim")]]
         paused, claimed = await read_all(queue, asked)
         counts = await count_states(queue, STATES_OF_BOTH if users.of_bullmq else STATES)
+        moved_at = await read_moved_at(queue)
     except (LegacyQueueError, RedisServerError):
         return None  # a key has a type of neither, or it cannot be read
-    return LegacyStatus(name, prefix, signpost, users.of_bullmq, bool(paused), counts, claimed)
+    commands: tuple[str, ...] = ()
+    if signpost is not None:
+        commands = signpost.looking(queue._shown_url, "bullrush", "info"), f"{signpost.command(queue)} --verify"
+    return LegacyStatus(
+        name, prefix, signpost, users.of_bullmq, bool(paused), counts, claimed, moved_at=moved_at, commands=commands
+    )

@@ -87,7 +87,9 @@ class MigrationReport:
     Attributes:
         moved: how many jobs were moved, by their legacy state.
         schedulers: how many repeatables became job schedulers.
-        renamed: how many jobs got a new id, ``l-<old id>``.
+        renamed: how many jobs got a new id, ``l-<old id>`` or ``<queue>-<old id>``.
+        taken: how many jobs found that another job has their id: with ``taken_ids="rename"`` they got the id
+            ``<queue>-<old id>``, else they are among ``left``.
         left: jobs that are in the legacy queue still, with the reason.
         notes: jobs that were moved and are special, and keys that were not moved.
         before: the number of legacy jobs by state, before.
@@ -101,6 +103,7 @@ class MigrationReport:
     moved: dict[str, int] = field(default_factory=dict)
     schedulers: int = 0
     renamed: int = 0
+    taken: int = 0
     left: list[Remark] = field(default_factory=list)
     notes: list[Remark] = field(default_factory=list)
     before: dict[str, int] = field(default_factory=dict)
@@ -171,7 +174,8 @@ class BridgeReport:
     Attributes:
         moved: how many jobs were moved, by their legacy state.
         mirrored: how many outcomes were written to the legacy queue.
-        renamed: how many jobs got a new id, ``l-<old id>``.
+        renamed: how many jobs got a new id, ``l-<old id>`` or ``<queue>-<old id>``.
+        taken: how many of them since another job has the old one.
         notes: jobs that were moved and are special.
         use: who used the queue of Bull at the end.
     """
@@ -179,6 +183,7 @@ class BridgeReport:
     moved: dict[str, int] = field(default_factory=dict)
     mirrored: int = 0
     renamed: int = 0
+    taken: int = 0
     notes: list[Remark] = field(default_factory=list)
     use: LegacyUse = LegacyUse()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bullrush.extending import reply
+from bullrush.extending import read_number, reply
 from bullrush.url import DEFAULT_URL
 
 if TYPE_CHECKING:
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 #: The key of the signpost, behind that of the queue.
 SIGNPOST: Final = "ext:moved"
+#: Its field with the time at which the first run began, in ms since 1970.
+MOVED_AT: Final = "at"
 
 
 class Signpost(NamedTuple):
@@ -40,6 +42,23 @@ class Signpost(NamedTuple):
         words += ["--from", queue._shown_url] if queue._shown_url != DEFAULT_URL else []
         words += ["--to-url", f"redis://{self.place}"] if self.place else []
         return shlex.join(words)
+
+    def looking(self, shown_url: str, *command: str) -> str:
+        """Return a command about the queue to which the jobs have gone, without passwords.
+
+        Args:
+            shown_url: the URL of the queue of Bull.
+            command: its words, before the name of the queue.
+        """
+        url = f"redis://{self.place}" if self.place else shown_url
+        words = [*command, self.name, "--prefix", self.prefix]
+        return shlex.join(words + (["--url", url] if url != DEFAULT_URL else []))
+
+
+async def read_moved_at(queue: Handle) -> int | None:
+    """Return when the jobs have begun to move, in ms since 1970; None if the signpost does not say it."""
+    [found] = await reply(queue.core.commands([["HGET", queue.to_key(SIGNPOST), MOVED_AT]]))
+    return read_number(found)
 
 
 async def read_signpost(queue: Handle) -> Signpost | None:

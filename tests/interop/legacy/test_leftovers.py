@@ -13,6 +13,8 @@ from tests.waiting import wait_until
 
 from .bull_queue import LATER, add, every_bull, finish_all, flavor_of, keys_of, named_bulls, newest_bull
 
+RENAME = {"taken_ids": "rename"}
+
 
 @every_bull
 def test_an_active_job_of_a_living_worker_is_left(bull, old, new, redis):
@@ -286,3 +288,47 @@ def test_nothing_is_cleaned_while_callers_wait_for_jobs_that_were_moved(bull, ol
         assert old.bridge(new, mirror=True, until="empty", max_seconds=20).mirrored == 1
     old.cleanup(new)
     assert keys_of(redis, old) == set()
+
+
+@named_bulls
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["one server", "two servers"])
+def test_a_job_whose_id_is_taken_can_get_another_one(elsewhere, bull, old, new, redis, redis_url, databases):
+    with Queue(new.name, url=f"{server_of(redis_url)}/1" if elsewhere else redis_url) as to:
+        to.add("theirs", job_id="mine")
+        to.add("theirs", job_id="l-1")
+        number, custom = add(bull, old, {"n": 1}), add(bull, old, {"n": 2}, jobId="mine")
+        add(bull, old, {"n": 3}, jobId="late", delay=LATER)
+        assert [old.migrate(to, merge=True, dry_run=True, **given).taken for given in ({}, RENAME)] == [2, 2]
+        rehearsed = old.migrate(to, merge=True, dry_run=True, **RENAME)
+        report = old.migrate(to, merge=True, **RENAME)
+        assert (report.moved, report.renamed, report.taken) == ({"waiting": 2, "delayed": 1}, 2, 2)
+        assert (rehearsed.moved, rehearsed.renamed) == (report.moved, report.renamed) and report.complete
+        assert [to.get_job(f"{old.name}-{id}").data["n"] for id in (number, custom)] == [1, 2]
+        assert {to.get_job(id).name for id in ("mine", "l-1")} == {"theirs"} and to.get_job("late").data == {"n": 3}
+
+
+@newest_bull
+def test_a_job_stays_if_its_other_id_is_taken_too(bull, old, new):
+    new.add("theirs", job_id="mine")
+    new.add("theirs", job_id=f"{old.name}-mine")
+    add(bull, old, {"n": 1}, jobId="mine")
+    report = old.migrate(new, merge=True, **RENAME)
+    assert (report.moved, report.taken, [left.id for left in report.left]) == ({}, 1, ["mine"])
+    assert [job.data for job in old.get_jobs("waiting")] == [{"n": 1}]
+
+
+@newest_bull
+def test_a_bridge_gives_other_ids_too_and_callers_get_their_results(bull, old, new, redis_url):
+    new.add("theirs", job_id="mine")
+    add(bull, old, {"n": 1}, jobId="mine")
+    bull.call("wait_for", queue=old.name, job="mine")
+    with Worker(new.name, lambda job: job.id, url=redis_url, autorun=True):
+        report = old.bridge(new, mirror=True, merge=True, until="empty", **RENAME)
+    assert (report.moved, report.taken) == ({"waiting": 1}, 1)
+    assert bull.call("outcome", queue=old.name, job="mine") == {"value": f"{old.name}-mine"}
+
+
+@newest_bull
+def test_what_becomes_of_taken_ids_is_one_of_the_known_words(bull, old, new):
+    with pytest.raises(InvalidOptionError, match="taken_ids must be one of 'skip', 'rename', not 'drop'"):
+        old.migrate(new, taken_ids="drop")

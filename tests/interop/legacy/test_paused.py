@@ -57,6 +57,18 @@ def test_who_has_resumed_the_new_queue_is_told_that_jobs_run_at_once(bull, old, 
 
 
 @newest_bull
+def test_a_new_queue_that_was_restored_without_what_it_knew_is_paused_once_more(bull, old, new, redis):
+    bull.call("pause", queue=old.name)
+    old.migrate(new)
+    new.resume()
+    redis.hdel(new.to_key("ext:migration"), f"bull:{old.name} paused")
+    for paused in (True, False):
+        old.migrate(new)
+        assert new.is_paused() is paused
+        new.resume()
+
+
+@newest_bull
 @pytest.mark.parametrize("seen_by", ["migrate", "bridge"])
 def test_the_next_pause_of_bull_is_a_new_one(bull, old, new, seen_by):
     bull.call("pause", queue=old.name)

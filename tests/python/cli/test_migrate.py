@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from datetime import datetime
 from threading import Event, Thread
 
 import pytest
@@ -148,7 +151,8 @@ def test_a_queue_that_was_moved_says_where_to_until_it_is_forgotten(run, bull, r
     as_target = run("migrate", bull.name, "--prefix", "other", "--flavor", 4, "--to-prefix", "bull")
     assert as_target.code == 3 and f"the target bull:{bull.name} is refused, it is a queue of Bull" in as_target.err
     forgotten = run("migrate", bull.name, "--forget")
-    assert forgotten.code == 0 and "new queues may have its name" in forgotten.out
+    assert forgotten.code == 0 and "New queues may have its name." in forgotten.out
+    assert f"says no more that its jobs have moved to moved:{bull.name};" in forgotten.out
     assert redis.keys(f"bull:{bull.name}:*") == [] and run("add", bull.name, "welcome", "{}").code == 0
     assert run("migrate", bull.name, "--forget", "--json").json == {"queue": bull.name, "forgotten": False}
 
@@ -274,9 +278,11 @@ def test_a_signpost_is_not_forgotten_while_jobs_of_bull_wait_unless_somebody_say
     refused = run("migrate", bull.name, "--forget")
     command = f"bullrush migrate {bull.name} --to-prefix moved --to-name post --from {redis_url}"
     assert refused.code == 2 and f"2 jobs or repeatables wait in bull:{bull.name}" in refused.err
-    assert f"by `{command}`. Forget the signpost nevertheless?" in refused.err
+    assert f"by `{command}`. Forget that jobs have moved to moved:post?" in refused.err
     assert redis.exists(f"bull:{bull.name}:ext:moved")
-    assert run("migrate", bull.name, "--forget", "--yes").code == 0
+    forgotten = run("migrate", bull.name, "--forget", "--yes")
+    assert forgotten.code == 0 and "Programs with Bull go on to use it." in forgotten.out
+    assert "The next `bullrush migrate` may go to any queue: with --merge, if" in forgotten.out
     assert not redis.exists(f"bull:{bull.name}:ext:moved")
 
 
@@ -330,6 +336,53 @@ def test_info_lists_queues_of_bull(run, bull, redis):
         bull.add("late")
     [line], legacy = shown()
     assert line.startswith("(moved, 3 jobs wait) 3 0") and legacy == ["moved"]
+
+
+def test_info_of_a_queue_that_has_moved_says_where_to_and_when(run, bull, redis_url):
+    post = f"{bull.name}-post"
+    before = int(time.time() * 1000)
+    run("migrate", bull.name, "--to-prefix", "moved", "--to-name", post)
+    [said] = [
+        line for line in run("info", bull.name).err.splitlines() if line.startswith(f"{bull.name}: moved to {post}")
+    ]
+    assert f"with the prefix moved, {datetime.now().astimezone():%Y-}" in said
+    show, verify = re.findall("`bullrush (.*?)`", said)
+    assert run(*show.split(), "--json").json[0]["counts"]["waiting"] == 2
+    assert run(*verify.split()).code == 0
+    listed = run("info", bull.name, "--json")
+    assert before <= (began := listed.json[0]["moved_at"]) and f"moved to {post}" not in listed.err
+    run("migrate", bull.name, "--to-prefix", "moved", "--to-name", post)
+    assert run("info", bull.name, "--json").json[0]["moved_at"] == began
+
+
+READS = {
+    "counts": (["counts"], "get_job_counts()"),
+    "list": (["jobs", "list"], "get_jobs()"),
+    "show": (["jobs", "show"], "get_job(), get_job_state()"),
+    "retry": (["jobs", "retry"], "retry()"),
+    "remove": (["jobs", "remove"], "remove()"),
+    "why": (["why"], "get_job(), get_job_state()"),
+    "failures": (["failures"], "get_jobs()"),
+    "schedulers": (["schedulers"], "get_repeatables(), remove_repeatable()"),
+    "pause": (["pause"], "get_jobs(), get_job(), get_job_state(), get_job_logs()"),
+}
+
+
+@pytest.mark.parametrize(("command", "calls"), READS.values(), ids=READS)
+def test_a_command_about_a_queue_of_bull_says_what_takes_it_as_it_is(command, calls, run, bull, redis, redis_url):
+    before = {key: redis.dump(key) for key in redis.keys(f"bull:{bull.name}:*")}
+    ids = ["1"] if command[-1] in ("show", "retry", "remove", "why") else []
+    refused = run(*command, bull.name, *ids)
+    assert refused.code == 3 and f"bull:{bull.name} is a queue of Bull, BullMQ's predecessor" in refused.err
+    assert f"bullrush.LegacyQueue has {calls}. " in refused.err and "would be lost" not in refused.err
+    assert {key: redis.dump(key) for key in redis.keys(f"bull:{bull.name}:*")} == before
+    named = re.findall("`bullrush (.*?)`", refused.err)
+    assert [words.split()[0] for words in named] == ["info", *["migrate"] * (1 + (command[-1] == "remove"))]
+    for words in (named[0], named[-1]):
+        assert run(*words.split()).code == 0, words
+    run(*named[-1].replace("--dry-run", "").split())
+    assert run(*command, bull.name, *ids, "--prefix", "bullmq").code != 3
+    assert all(callable(getattr(bull, call)) for call in re.findall(r"(\w+)\(\)", calls))
 
 
 def test_a_queue_of_both_and_one_of_neither_are_refused(run, bull, redis):
@@ -530,6 +583,18 @@ def test_a_bridge_that_ends_names_the_command_that_says_what_is_left(run, bull, 
     assert said.startswith("Which, and why: bullrush migrate ")
     found = run(*said.partition("bullrush ")[2].split())
     assert found.code == 1 and f"left: 1 in waiting ({late.id}): not moved yet" in found.out
+
+
+@pytest.mark.parametrize("mirror", [[], ["--mirror"]], ids=["plain", "mirror"])
+def test_a_bridge_that_is_refused_does_not_say_that_it_runs(mirror, run, bull, target):
+    target.add("own")
+    refused = run("migrate", bull.name, "--to-prefix", "moved", "--bridge", *mirror)
+    assert refused.code == 3 and "has jobs: take an empty one, or say --merge" in refused.err
+    assert "until Ctrl-C" not in refused.err
+    run("migrate", bull.name, "--to-prefix", "moved", "--merge")
+    bull.add("late")
+    elsewhere = run("migrate", bull.name, "--to-prefix", "other", "--bridge", *mirror)
+    assert elsewhere.code == 3 and "have moved to moved:" in elsewhere.err and "until Ctrl-C" not in elsewhere.err
 
 
 def test_a_bridge_that_cannot_mirror_does_not_say_that_it_runs(run, queue_name):

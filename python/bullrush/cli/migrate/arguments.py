@@ -9,7 +9,7 @@ from typing import Any, Final, get_args
 from bullrush.cli.terminal.asking import add_yes
 from bullrush.cli.terminal.ending import USAGE, CommandError
 from bullrush.cli.terminal.options import add_connection, count
-from bullrush.legacy import Flavor
+from bullrush.legacy import Flavor, TakenIds
 
 EXAMPLES: Final = """\
   bullrush migrate mail --from redis://old:6379/0 --to-prefix bullmq --dry-run     what would be moved
@@ -26,8 +26,9 @@ MODES: Final = ("dry_run", "verify", "cleanup", "bridge", "give_back", "remove",
 ALONE: Final = ("remove", "forget")
 
 #: The options that say how jobs are moved.
-MOVING: Final = ("merge", "order", "history", "legacy_workers_stopped", "default_name", "keep_backoff", "tz")
-BRIDGING: Final = ("mirror", "merge", "order", "default_name", "keep_backoff")
+_BOTH: Final = ("merge", "order", "default_name", "keep_backoff", "taken_ids")
+MOVING: Final = (*_BOTH, "history", "legacy_workers_stopped", "tz")
+BRIDGING: Final = (*_BOTH, "mirror")
 
 CLEANING: Final = ("force",)
 
@@ -60,6 +61,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     moving.add_argument("--history", type=count, metavar="N", help="also the last N completed and N failed jobs")
     moving.add_argument("--default-name", metavar="NAME", help="the name of jobs without one (default: __default__)")
     moving.add_argument("--keep-backoff", action="store_true", help="exponential backoff keeps the delays of Bull")
+    moving.add_argument(
+        "--taken-ids",
+        choices=get_args(TakenIds),
+        help="a job whose id is taken in the new queue stays (skip, the default) or gets the id QUEUE-ID (rename)",
+    )
     moving.add_argument("--tz", metavar="ZONE", help="the time zone of cron patterns without one, such as Europe/Paris")
     moving.add_argument(
         "--legacy-workers-stopped",

@@ -17,7 +17,7 @@ from bullrush.cli.terminal.output import jobs_of, say
 from bullrush.cli.terminal.signals import until_signal
 from bullrush.errors import LegacyQueueError
 from bullrush.extending import run_blocking
-from bullrush.legacy import LegacyQueue, place, read_signpost, wrong_type
+from bullrush.legacy import LegacyQueue, LegacyUse, place, read_signpost, wrong_type
 from bullrush.queue import Queue
 from bullrush.url import address
 
@@ -112,21 +112,26 @@ def _give_back(legacy: LegacyQueue, to: Queue, heading: printing.Heading, option
 
 
 def _bridge(legacy: LegacyQueue, to: Queue, heading: printing.Heading, options: argparse.Namespace) -> int:
-    if options.mirror:
-        legacy.get_flavor()  # the bridge needs it, and refuses without: before it is said to run
-    else:
-        legacy.is_paused()  # refuses a queue that is not Bull's
+    legacy.is_paused()  # refuses a queue that is not Bull's
     heading.find_out(legacy)
-    say(f"{heading}: carrying jobs over until Ctrl-C or SIGTERM")
     with Bar("carried over") as bar:
         so_far = SoFar(legacy, bar, has_end=False)
+        runs = False
+
+        def show_use(use: LegacyUse) -> None:
+            nonlocal runs
+            if not runs:  # its first look: nothing has refused it
+                bar.say(f"{heading}: carrying jobs over until Ctrl-C or SIGTERM")
+            runs = True
+            bar.say(printing.use_of(use))
+
         with so_far.with_counts():
             report = until_signal(
                 lambda: legacy.bridge(
                     to,
                     **given(options, *BRIDGING),
                     on_progress=so_far.show,
-                    on_use=lambda use: bar.say(printing.use_of(use)),
+                    on_use=show_use,
                 ),
                 legacy.close,
             )
@@ -161,10 +166,10 @@ def _forget(legacy: LegacyQueue, options: argparse.Namespace) -> None:
         confirm(
             options,
             f"{waiting:,} {'job or repeatable waits' if waiting == 1 else 'jobs or repeatables wait'} in "
-            f"{legacy.qualified_name}: move what is there first, by `{to.command(legacy)}`. Forget "
-            "the signpost nevertheless?",
+            f"{legacy.qualified_name}, for programs with Bull. If they are to move, do it first, by "
+            f"`{to.command(legacy)}`. Forget that jobs have moved to {to}?",
         )
-    printing.print_forgotten(legacy, there_was_one=legacy.forget(), as_json=options.json)
+    printing.print_forgotten(legacy, to if legacy.forget() else None, waiting, as_json=options.json)
 
 
 _ALONE = {"remove": _remove, "forget": _forget}

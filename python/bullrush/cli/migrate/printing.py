@@ -20,6 +20,7 @@ from bullrush.legacy import (
     LegacyUse,
     MigrationReport,
     Remark,
+    Signpost,
     Verification,
     naming_server,
     new_ids,
@@ -190,8 +191,9 @@ def print_migration(heading: Heading, result: Result, *, as_json: bool) -> None:
 def _summary(report: MigrationReport) -> str:
     moved, one = sum(report.moved.values()), report.schedulers == 1
     verb = "would be" if report.dry_run else "was" if moved == 1 else "were"
+    taken = f" ({report.taken:,} found their id taken)" if report.taken else ""
     return (
-        f"{jobs_of(moved)} {verb} moved, {report.renamed:,} of them with a new id; "
+        f"{jobs_of(moved)} {verb} moved, {report.renamed:,} of them with a new id{taken}; "
         f"{report.schedulers:,} {'repeatable as a job scheduler' if one else 'repeatables as job schedulers'}."
     )
 
@@ -292,14 +294,28 @@ def print_removed(legacy: LegacyQueue, job_id: str, stays: str, *, as_json: bool
         write(visible(f"Job {job_id} of {legacy.qualified_name} is gone{stays and f'; {stays}'}.", line=True))
 
 
-def print_forgotten(legacy: LegacyQueue, *, there_was_one: bool, as_json: bool) -> None:
-    """Print whether a signpost was removed."""
+def print_forgotten(legacy: LegacyQueue, to: Signpost | None, waiting: int, *, as_json: bool) -> None:
+    """Print that a signpost was removed, and what happens then.
+
+    Args:
+        legacy: the queue of Bull.
+        to: where its jobs had gone; None if there was no signpost.
+        waiting: how many jobs and repeatables wait in the queue of Bull.
+        as_json: print JSON.
+    """
     if as_json:
-        write_json({"queue": legacy.name, "forgotten": there_was_one})
-    elif there_was_one:
-        write(f"{legacy.qualified_name} says no more where its jobs have gone: new queues may have its name.")
-    else:
+        write_json({"queue": legacy.name, "forgotten": to is not None})
+        return
+    if to is None:
         write(f"{legacy.qualified_name} has no signpost: no migration has left one.")
+        return
+    name = legacy.qualified_name
+    write(f"{name} says no more that its jobs have moved to {to}; the jobs that are there stay there.")
+    if waiting:
+        write("Programs with Bull go on to use it. Queue and Worker of bullrush are refused, as for any queue of Bull.")
+    else:
+        write("New queues may have its name. Programs with Bull notice nothing: what they add stays where they add it.")
+    write("The next `bullrush migrate` may go to any queue: with --merge, if that one has jobs of its own.")
 
 
 def _print_counts(legacy: Mapping[str, Mapping[str, int]], target: Mapping[str, Mapping[str, int]]) -> None:

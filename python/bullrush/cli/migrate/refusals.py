@@ -36,6 +36,7 @@ _WORDS: Final = (
     (r"see verify\(\)", "see --verify"),
     (r"remove the id by LegacyQueue\.remove,", "remove the id by `{here}`,"),
     (r"by Queue\.remove there or by LegacyQueue\.remove here", "by `{there}` or by `{here}`"),
+    (r'by taken_ids="rename"', "by --taken-ids rename"),
 )
 
 

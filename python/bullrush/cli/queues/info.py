@@ -12,7 +12,7 @@ from typing import Final, TypedDict
 
 from bullrush.cli.terminal.ending import FAILED
 from bullrush.cli.terminal.options import add_connection, duration, known_queue, open_queue, url_of
-from bullrush.cli.terminal.output import jobs_of, say, write, write_json, write_table
+from bullrush.cli.terminal.output import jobs_of, moment, say, write, write_json, write_table
 from bullrush.cli.terminal.visible import visible
 from bullrush.errors import LegacyQueueError, RedisServerError
 from bullrush.extending import run_blocking
@@ -51,6 +51,7 @@ class QueueInfo(TypedDict):
         legacy: ``bull`` for a queue of Bull, ``moved`` for one whose jobs have moved, ``both`` for one of the two whose
             keys BullMQ uses, too; None for one of BullMQ.
         moved_to: where the jobs of a queue of Bull have gone; None if they have not.
+        moved_at: when they have begun to move, in ms since 1970; None if they have not, or it is not known.
         claimed: how many jobs of Bull a migrator has taken and not yet moved.
     """
 
@@ -63,6 +64,7 @@ class QueueInfo(TypedDict):
     rates: dict[str, int | None]
     legacy: str | None
     moved_to: str | None
+    moved_at: int | None
     claimed: int
 
 
@@ -151,6 +153,8 @@ def _read_all(options: argparse.Namespace) -> tuple[list[QueueInfo], int]:
                 folded.update(routes)
         except (LegacyQueueError, RedisServerError) as error:
             if isinstance(error, LegacyQueueError) and (status := _look_at(options, name)) is not None:
+                if options.queues and not options.json:
+                    _say_where_to(status)
                 found += [_legacy(status)] if options.queues or _has_jobs(status) else []
                 continue
             if len(options.queues) == 1:
@@ -166,6 +170,17 @@ def _read_all(options: argparse.Namespace) -> tuple[list[QueueInfo], int]:
 
 def _look_at(options: argparse.Namespace, name: str) -> LegacyStatus | None:
     return run_blocking(look_at(name, url_of(options), options.prefix, options.timeout))
+
+
+def _say_where_to(status: LegacyStatus) -> None:
+    """Say where the jobs of a queue of Bull have gone."""
+    if (to := status.signpost) is None:
+        return
+    since = "" if (at := moment(status.moved_at)) is None else f", {at}"
+    show, verify = status.commands
+    place = f" at {to.place}" if to.place else ""
+    text = f"moved to {to.name} with the prefix {to.prefix}{place}{since}; see `{show}`. What is left here: `{verify}`"
+    say(visible(f"{status.name}: {text}", line=True))
 
 
 def _has_jobs(status: LegacyStatus) -> bool:
@@ -186,6 +201,7 @@ def _legacy(status: LegacyStatus) -> QueueInfo:
         "rates": {"completed": None, "failed": None},
         "legacy": status.kind,
         "moved_to": None if status.signpost is None else str(status.signpost),
+        "moved_at": status.moved_at,
         "claimed": status.claimed,
     }
 
@@ -208,6 +224,7 @@ def _read(options: argparse.Namespace, queue: Queue, routes: Sequence[Queue]) ->
         "rates": {kind: _sum([_rate(one, kind) for one in (queue, *routes)]) for kind in ("completed", "failed")},
         "legacy": None,
         "moved_to": None,
+        "moved_at": None,
         "claimed": 0,
     }
 

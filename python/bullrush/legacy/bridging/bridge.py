@@ -173,6 +173,7 @@ class Bridge:
             if job.new_id is not None:
                 report.moved[state] = report.moved.get(state, 0) + 1
                 report.renamed += job.new_id != job.id
+                report.taken += job.was_taken
             elif job.reason in ("taken", "no job"):
                 self._taken.add(job.id)
                 if job.reason == "taken":

@@ -12,7 +12,7 @@ from bullrush.extending import QueueCalls, checks, operation, sleep
 from bullrush.legacy.bridging.bridge import Bridge
 from bullrush.legacy.bridging.mirroring import Mirror
 from bullrush.legacy.bridging.watch import Watch
-from bullrush.legacy.convert import UNNAMED, Order, Rules
+from bullrush.legacy.convert import UNNAMED, Order, Rules, TakenIds
 from bullrush.legacy.flavor import LegacyBase
 from bullrush.legacy.migrating.claiming import ClaimingMover
 from bullrush.legacy.migrating.claims import check_claims
@@ -51,6 +51,7 @@ class LegacyBridging(LegacyBase):
         order: Order = "keep",
         default_name: str = UNNAMED,
         keep_backoff: bool = False,
+        taken_ids: TakenIds = "skip",
         on_progress: OnProgress | None = None,
         on_use: OnUse | None = None,
     ) -> BridgeReport:
@@ -85,6 +86,7 @@ class LegacyBridging(LegacyBase):
                 bridge runs. ``priority`` keeps it: BullMQ runs such jobs after those without.
             default_name: the name of jobs that have none.
             keep_backoff: True keeps Bull's exponential delays, see `bullrush.legacy.backoff.bull_backoff`.
+            taken_ids: as for `migrate`.
             on_progress: is called after every batch, with a `Progress`.
             on_use: is called with a `LegacyUse` at the start, and when it has changed: which programs with Bull are
                 connected still, and whether `cleanup` is safe. The bridge looks every 5 s.
@@ -102,7 +104,7 @@ class LegacyBridging(LegacyBase):
             raise InvalidOptionError(f'until must be "empty" or None, not {until!r}')
         seconds = None if max_seconds is None else checks.positive_seconds("max_seconds", max_seconds)
         deadline = None if seconds is None else time.monotonic() + seconds
-        rules = check_rules(order, default_name, keep_backoff)
+        rules = check_rules(order, default_name, keep_backoff, taken_ids)
         target = check_target(to, self.qualified_name, place(self._url))
         self.core  # noqa: B018 - a queue that is closed already is refused
         try:

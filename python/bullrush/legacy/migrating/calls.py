@@ -10,19 +10,19 @@ from bullrush.extending import FINISHED, QueueCalls, now_ms, operation, read_num
 from bullrush.extending import STATES as TARGET_STATES
 from bullrush.legacy.bridging.remembered import decoded_object
 from bullrush.legacy.bridging.watch import clients_of
-from bullrush.legacy.convert import UNNAMED, Order, Rules
+from bullrush.legacy.convert import UNNAMED, Order, Rules, TakenIds
 from bullrush.legacy.flavor import LegacyBase
 from bullrush.legacy.migrating.abandoned import WAIT, Abandoned
 from bullrush.legacy.migrating.claims import check_claims, check_forgettable, check_signpost
 from bullrush.legacy.migrating.migration import STATE_OF, Migration
-from bullrush.legacy.migrating.moved import Ids, Mover, new_ids
-from bullrush.legacy.migrating.movers import claiming_mover, repeating, slot_mover, source_at
-from bullrush.legacy.migrating.options import Options, check_options, check_target, place
+from bullrush.legacy.migrating.moved import Ids, Mover
+from bullrush.legacy.migrating.movers import claiming_mover, ids_of, repeating, slot_mover, source_at
+from bullrush.legacy.migrating.options import Options, check_options, check_rules, check_target, place
 from bullrush.legacy.migrating.pausing import look_at_pause, pause_as_bull, pausing_field, remark_on
 from bullrush.legacy.migrating.registering import register
 from bullrush.legacy.migrating.servers import core_of, names_server
 from bullrush.legacy.migrating.signpost import leads_to, leave_signpost, remove_signpost
-from bullrush.legacy.migrating.survey import NewIdsOf, Survey
+from bullrush.legacy.migrating.survey import NewId, NewIdsOf, Survey
 from bullrush.legacy.reading import STATES, count_states, read_all
 from bullrush.legacy.report import GivenBack, MigrationReport, OnProgress, Remark, Verification
 from bullrush.legacy.signpost import read_signpost
@@ -52,6 +52,7 @@ class LegacyMigrating(LegacyBase):
         default_name: str = UNNAMED,
         keep_backoff: bool = False,
         tz: str | None = None,
+        taken_ids: TakenIds = "skip",
         merge: bool = False,
         legacy_workers_stopped: bool = False,
         dry_run: bool = False,
@@ -84,6 +85,9 @@ class LegacyMigrating(LegacyBase):
                 ``backoff_strategy=bullrush.legacy.bull_backoff``.
             tz: the time zone of cron patterns that have none, such as ``Europe/Paris``. Without it that of whichever
                 worker makes the next job counts.
+            taken_ids: what becomes of a job whose id another job has in ``to``. With ``skip`` it stays and is among
+                ``left``; with ``rename`` it gets the id ``<queue>-<id>``, with the name of this queue, unless that is
+                taken, too.
             merge: the other queue may have jobs; they may also if the signpost leads there: an earlier run has moved
                 them.
             legacy_workers_stopped: no worker of Bull runs any more, so jobs that are active move, too, when nobody has
@@ -98,11 +102,8 @@ class LegacyMigrating(LegacyBase):
         """
         here = place(self._url)
         options = check_options(
-            order,
+            check_rules(order, default_name, keep_backoff, taken_ids, tz),
             history,
-            default_name,
-            keep_backoff,
-            tz,
             merge=merge,
             legacy_workers_stopped=legacy_workers_stopped,
             dry_run=dry_run,
@@ -169,7 +170,7 @@ class LegacyMigrating(LegacyBase):
         await check_signpost(self, target)
         survey = Survey(self.core, self.qualified_name)
         counts = await reply(core_of(target).get_counts(list(TARGET_STATES.values())))
-        new_ids_of = _new_ids_of(target, await self._ids_to_be(target, counts, merge=True))
+        new_ids_of = _new_ids_of(self, target, Rules(), await self._ids_to_be(target, counts, merge=True))
         found = Verification(await count_states(self, STATES), dict(zip(TARGET_STATES, counts, strict=True)))
         for name in ("wait", "paused", "delayed", "repeat"):
             command = "LRANGE" if name in ("wait", "paused") else "ZRANGE"
@@ -259,7 +260,10 @@ class LegacyMigrating(LegacyBase):
     async def forget(self) -> bool:
         """Remove the signpost to the queue to which the jobs have moved: other programs may use the keys again.
 
-        Programs with Bull that still add jobs would share them. Redis: two round trips.
+        No job is touched. While jobs of Bull wait, as when you have gone back to Bull, programs
+        with Bull go on, and `Queue` and `Worker` are refused as for any queue of Bull. Else the name is free, and
+        programs with Bull that still add jobs share it with whoever takes it. The next `migrate` may go to any queue:
+        with ``merge=True``, if that one has jobs of its own. Redis: two round trips.
 
         Returns:
             Whether there was a signpost.
@@ -326,7 +330,8 @@ class LegacyMigrating(LegacyBase):
     ) -> None:
         """Write to the report what a migration would do."""
         counts = await reply(core_of(target).get_counts(list(TARGET_STATES.values())))
-        new_ids_of = _new_ids_of(target, await self._ids_to_be(target, counts, merge=options.merge))
+        decision = await self._ids_to_be(target, counts, merge=options.merge)
+        new_ids_of = _new_ids_of(self, target, options.rules, decision)
         there = dict(zip(TARGET_STATES, counts, strict=True))
         running = sum(there[state] for state in _READY)
         report.notes += remark_on(await look_at_pause(self, target), _to_run(report), running, dry_run=True)
@@ -342,16 +347,19 @@ class LegacyMigrating(LegacyBase):
             if found.count:
                 report.moved[state] = found.count
             report.renamed += found.renamed
+            report.taken += found.taken
             report.left += [remark._replace(state=state) for remark in found.left]
             report.notes += [remark._replace(state=state) for remark in found.notes]
             for difference, count in found.differences.items():
                 report.differences[difference] = report.differences.get(difference, 0) + count
         for state in FINISHED:
             ids = await survey.newest(state, options.history - await self._history_of(target, state))
-            moved = [(id, new) for id, new in zip(ids, await new_ids_of(ids), strict=True) if new is not None]
+            found_ids = await new_ids_of(ids)
+            moved = [(id, new.id) for id, new in zip(ids, found_ids, strict=True) if new.id is not None]
             if moved:
                 report.moved[state] = len(moved)
             report.renamed += sum(new != id for id, new in moved)
+            report.taken += sum(new.is_taken for new in found_ids)
         report.left += await survey.active()
         report.after = dict(report.before)
 
@@ -361,15 +369,18 @@ def _to_run(report: MigrationReport) -> int:
     return report.before["waiting"] + report.before["paused"]
 
 
-def _new_ids_of(target: QueueCalls[Any], decision: Ids) -> NewIdsOf:
+def _new_ids_of(queue: LegacyBase, target: QueueCalls[Any], rules: Rules, decision: Ids) -> NewIdsOf:
     """Return what tells the ids that jobs would get in a queue."""
-    as_new = new_ids(decision)
+    as_new = ids_of(queue, rules, decision)
 
-    async def new_ids_of(ids: list[str]) -> list[str | None]:
+    async def new_ids_of(ids: list[str]) -> list[NewId]:
         wanted = [[name for name in as_new(id) if name] for id in ids]
         commands = [["EXISTS", target.to_key(name)] for names in wanted for name in names]
         there = iter(await reply(core_of(target).commands(commands)) if commands else [])
         free = [[name for name in names if not next(there)] for names in wanted]
-        return [names[0] if names else None for names in free]
+        return [
+            NewId(names[0] if names else None, names[:1] != wants[:1])
+            for names, wants in zip(free, wanted, strict=True)
+        ]
 
     return new_ids_of

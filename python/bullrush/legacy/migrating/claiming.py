@@ -183,7 +183,8 @@ class ClaimingMover:
             # 0: an earlier run has added it. Its id was this one, unless a job of the other queue had it.
             new_id = self._new_ids(claim.id)[0] if id == 0 else id.decode()
             notes = (*new.notes, _NO_LOG) if claim.id in without_log else new.notes
-            moved.append(Moved(claim.id, claim.place, new_id, notes=notes))
+            was_taken = new_id == self._new_ids(claim.id)[1]
+            moved.append(Moved(claim.id, claim.place, new_id, notes=notes, was_taken=was_taken))
         # In reverse, since a job that goes back to `wait` runs next.
         await self._call_legacy("return_job", [[claim.id, claim.token] for claim in reversed([*strange, *back])])
         await self._acknowledge(done)

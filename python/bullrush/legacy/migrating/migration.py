@@ -112,6 +112,7 @@ class Migration:
                 self._done += 1
                 self._report.moved[state] = self._report.moved.get(state, 0) + 1
                 self._report.renamed += one.new_id != one.id
+                self._report.taken += one.was_taken
                 self._note(one.id, state, one.notes)
             elif one.reason == "gone":
                 self._done += 1  # the list is shorter
@@ -128,6 +129,7 @@ class Migration:
                 return
         if one.id not in self._left[one.place]:
             self._left[one.place].add(one.id)
+            self._report.taken += one.reason == "taken"
             self._report.left.append(Remark(one.id, state, _REASONS.get(one.reason) or "; ".join(one.notes)))
 
     async def _empty(self, place: str, window: Any) -> None:

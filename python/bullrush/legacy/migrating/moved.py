@@ -14,7 +14,8 @@ BATCH: Final = 100
 
 #: Why a job stays whose id another job has, and what to do.
 TAKEN: Final = (
-    "the other queue has a job with this id: remove one of them, by Queue.remove there or by LegacyQueue.remove here"
+    "the other queue has a job with this id: remove one of them, by Queue.remove there or by LegacyQueue.remove here, "
+    'or let this one have another id, by taken_ids="rename"'
 )
 
 #: Whether jobs keep their ids, or numeric ids get the prefix ``l-``: the target counts with numbers itself.
@@ -32,6 +33,7 @@ class Moved(NamedTuple):
             that a worker holds, ``changed`` a job that has changed while it was read, ``no job`` a key of another type;
             "" if it was moved.
         notes: what is special about it; for ``no job`` what its key is.
+        was_taken: it has got its second id, since another job has the first one.
     """
 
     id: str
@@ -39,6 +41,7 @@ class Moved(NamedTuple):
     new_id: str | None
     reason: str = ""
     notes: tuple[str, ...] = ()
+    was_taken: bool = False
 
 
 class Mover(Protocol):
@@ -60,14 +63,22 @@ def no_job(id: str, place: str, found: WrongType) -> Moved:
     return Moved(id, place, None, "no job", (str(found),))
 
 
-def new_ids(decision: Ids) -> Callable[[str], tuple[str, str]]:
-    """Return what gives a job its id in BullMQ, and the one to take if a job has that id; "" for none."""
+def new_ids(decision: Ids, rename: str = "") -> Callable[[str], tuple[str, str]]:
+    """Return what gives a job its id in BullMQ, and the one to take if a job has that id; "" for none.
+
+    Args:
+        decision: whether jobs keep their ids.
+        rename: the name of the queue of Bull, with which the second id of every job begins; "" for none.
+    """
 
     def kept(id: str) -> tuple[str, str]:
-        return (id, f"l-{id}") if is_number(id) else prefixed(id)
+        return (id, second(id, f"l-{id}")) if is_number(id) else prefixed(id)
 
     def prefixed(id: str) -> tuple[str, str]:
-        return (f"l-{id}" if is_number(id) or is_reserved_id(id) else id), ""
+        return (f"l-{id}" if is_number(id) or is_reserved_id(id) else id), second(id, "")
+
+    def second(id: str, usual: str) -> str:
+        return f"{rename}-{id}" if rename else usual
 
     return kept if decision == "kept" else prefixed
 

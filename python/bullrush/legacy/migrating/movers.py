@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from bullrush.errors import QueueNameError
@@ -33,11 +34,18 @@ async def is_in_slot(queue: LegacyBase, target: QueueCalls[Any]) -> bool:
     return True
 
 
+def ids_of(queue: LegacyBase, rules: Rules, decision: Ids) -> Callable[[str], tuple[str, str]]:
+    """Return what gives the jobs of this queue their ids, see `new_ids`."""
+    return new_ids(decision, queue.name if rules.taken_ids == "rename" else "")
+
+
 async def slot_mover(queue: LegacyBase, target: QueueCalls[Any], rules: Rules, decision: Ids) -> SlotMover | None:
     """Return what moves a job by one script; None if the queues are on two servers, or in two slots of a cluster."""
     if not await is_in_slot(queue, target):
         return None
-    return SlotMover(queue.core, queue.qualified_name, (target.prefix, target.name), rules, new_ids(decision))
+    return SlotMover(
+        queue.core, queue.qualified_name, (target.prefix, target.name), rules, ids_of(queue, rules, decision)
+    )
 
 
 def claiming_mover(
@@ -51,7 +59,7 @@ def claiming_mover(
         target=core_of(target),
         to_key=target.to_key,
         rules=rules,
-        new_ids=new_ids(decision),
+        new_ids=ids_of(queue, rules, decision),
         mirror=mirror,
     )
 

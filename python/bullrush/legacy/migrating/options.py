@@ -6,10 +6,11 @@ from typing import Any, Final, NamedTuple, get_args
 
 from bullrush.errors import InvalidOptionError
 from bullrush.extending import QueueCalls, check_job_name, checks, cron_next
-from bullrush.legacy.convert import Order, Rules
+from bullrush.legacy.convert import Order, Rules, TakenIds
 from bullrush.url import address, database
 
 _ORDERS: Final = get_args(Order)
+_TAKEN_IDS: Final = get_args(TakenIds)
 
 
 class Options(NamedTuple):
@@ -22,20 +23,24 @@ class Options(NamedTuple):
     dry_run: bool
 
 
-def check_options(
-    order: object, history: object, default_name: object, keep_backoff: object, tz: object, **switches: object
-) -> Options:
+def check_options(rules: Rules, history: object, **switches: object) -> Options:
     """Return checked options.
+
+    Args:
+        rules: see `check_rules`.
+        history: how many finished jobs of each state move.
+        switches: the options that are on or off.
 
     Raises:
         InvalidOptionError: one of them is wrong.
     """
-    rules = check_rules(order, default_name, keep_backoff, tz)
     given = {name: checks.boolean(name, value) for name, value in switches.items()}
     return Options(rules, checks.at_least(0)("history", history), **given)
 
 
-def check_rules(order: object, default_name: object, keep_backoff: object, tz: object = None) -> Rules:
+def check_rules(
+    order: object, default_name: object, keep_backoff: object, taken_ids: object, tz: object = None
+) -> Rules:
     """Return checked rules of conversion.
 
     Raises:
@@ -43,6 +48,8 @@ def check_rules(order: object, default_name: object, keep_backoff: object, tz: o
     """
     if order not in _ORDERS:
         raise InvalidOptionError(f"order must be one of {', '.join(map(repr, _ORDERS))}, not {order!r}")
+    if taken_ids not in _TAKEN_IDS:
+        raise InvalidOptionError(f"taken_ids must be one of {', '.join(map(repr, _TAKEN_IDS))}, not {taken_ids!r}")
     if tz is not None:
         cron_next("* * * * *", checks.text("tz", tz), 0)  # refuses what is no zone
     return Rules(
@@ -50,6 +57,7 @@ def check_rules(order: object, default_name: object, keep_backoff: object, tz: o
         default_name=check_job_name(default_name),
         keep_backoff=checks.boolean("keep_backoff", keep_backoff),
         tz=tz,  # type: ignore[arg-type]
+        taken_ids=taken_ids,  # type: ignore[arg-type]
     )
 
 

@@ -62,6 +62,9 @@ async def is_paused(queue: LegacyBase) -> bool:
 async def _pausing(queue: LegacyBase, target: QueueCalls[Any]) -> Pausing:
     if await reply(core_of(target).is_paused()):
         return ""
+    # A pause of a move of which nothing is written here, such as of a target that was restored from a backup, is not
+    # known: the target is paused once more. That is the safe side, since no job runs that must not, and it happens
+    # once.
     field = pausing_field(queue, target)
     [known] = await reply(core_of(target).commands([["HEXISTS", target.to_key("ext:migration"), field]]))
     return "resumed" if known else "pauses"

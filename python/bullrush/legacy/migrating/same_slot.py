@@ -64,7 +64,7 @@ class SlotMover:
         calls = [self._call(place, id, raw, new) for (id, raw, _), new in zip(jobs, converted, strict=True)]
         replies = await reply(self._core.legacy_calls("move_job", calls, self._other)) if calls else []
         return no_jobs + [
-            _moved(id, place, new, answer)
+            self._moved(id, place, new, answer)
             for (id, _, _), new, answer in zip(jobs, converted, replies, strict=True)
             if answer != 0
         ]
@@ -99,9 +99,9 @@ class SlotMover:
             call += (field, value)
         return call
 
-
-def _moved(id: str, place: str, new: Converted, answer: Any) -> Moved:
-    if isinstance(answer, int):
-        return Moved(id, place, None, _REASONS[answer])
-    new_id, has_data = answer
-    return Moved(id, place, new_id.decode(), notes=new.notes if has_data else (*new.notes, _NO_DATA))
+    def _moved(self, id: str, place: str, new: Converted, answer: Any) -> Moved:
+        if isinstance(answer, int):
+            return Moved(id, place, None, _REASONS[answer])
+        new_id, has_data = answer[0].decode(), answer[1]
+        notes = new.notes if has_data else (*new.notes, _NO_DATA)
+        return Moved(id, place, new_id, notes=notes, was_taken=new_id == self._new_ids(id)[1])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from bullrush.extending import QueueCalls
+from bullrush.extending import QueueCalls, now_ms
 from bullrush.legacy.flavor import LegacyBase
 from bullrush.legacy.migrating.options import place
 from bullrush.legacy.reading import read_all
-from bullrush.legacy.signpost import SIGNPOST, Signpost, read_signpost
+from bullrush.legacy.signpost import MOVED_AT, SIGNPOST, Signpost, read_moved_at, read_signpost
 
 
 def _signpost(queue: LegacyBase, target: QueueCalls[Any]) -> Signpost:
@@ -19,7 +19,8 @@ def _signpost(queue: LegacyBase, target: QueueCalls[Any]) -> Signpost:
 async def leave_signpost(queue: LegacyBase, target: QueueCalls[Any]) -> None:
     """Write where the jobs go. Who makes a `Queue` or `Worker` of the old name is sent there from now on."""
     fields = [part for field in _signpost(queue, target)._asdict().items() for part in field]
-    await read_all(queue, [["HSET", queue.to_key(SIGNPOST), *fields]])
+    moved_at = await read_moved_at(queue) or now_ms()
+    await read_all(queue, [["HSET", queue.to_key(SIGNPOST), *fields, MOVED_AT, moved_at]])
 
 
 async def leads_to(queue: LegacyBase, target: QueueCalls[Any]) -> bool:

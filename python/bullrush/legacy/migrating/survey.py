@@ -6,7 +6,7 @@ import heapq
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from bullrush.extending import now_ms, read_number, reply
 from bullrush.legacy.convert import DROPPED, FIELDS, Difference, Rules, convert, differences
@@ -18,8 +18,21 @@ from bullrush.legacy.wrong_types import WrongType, read_keys
 if TYPE_CHECKING:
     from bullrush.extending import CoreQueue
 
-#: Returns the ids that jobs would get; None for those that could not move.
-NewIdsOf: TypeAlias = Callable[[list[str]], Awaitable[list[str | None]]]
+
+class NewId(NamedTuple):
+    """The id that a job would get.
+
+    Attributes:
+        id: the id; None if the job could not move.
+        is_taken: another job has the id that it would get first.
+    """
+
+    id: str | None
+    is_taken: bool
+
+
+#: Returns the ids that jobs would get.
+NewIdsOf: TypeAlias = Callable[[list[str]], Awaitable[list[NewId]]]
 
 _FIELDS: Final = (*FIELDS, *DROPPED)
 _LOCKED: Final = "a worker of Bull runs it: run again when it has finished"
@@ -44,6 +57,7 @@ class Surveyed:
     Attributes:
         count: how many could be moved.
         renamed: how many of them get another id.
+        taken: how many jobs have an id that another job has.
         left: the others.
         notes: what is special about those that could.
         differences: how many of them behave otherwise afterwards.
@@ -51,6 +65,7 @@ class Surveyed:
 
     count: int = 0
     renamed: int = 0
+    taken: int = 0
     left: list[Remark] = field(default_factory=list)
     notes: list[Remark] = field(default_factory=list)
     differences: Counter[Difference] = field(default_factory=Counter)
@@ -89,7 +104,7 @@ class Survey:
         base = f"{self._source}:".encode()
         types = await self._read([["TYPE", base + id] for id in ids])
         new_ids = await new_ids_of([id.decode(errors="replace") for id in ids])
-        return [_reason(type, new_id) or usual for type, new_id in zip(types, new_ids, strict=True)]
+        return [_reason(type, new.id) or usual for type, new in zip(types, new_ids, strict=True)]
 
     async def keys(self) -> list[Remark]:
         """Return keys that are not moved."""
@@ -139,8 +154,7 @@ class Survey:
         Args:
             place: the name of the list or set.
             rules: how jobs are converted.
-            new_ids_of: returns the ids that jobs would get; None for a job that cannot move, since another job has its
-                id.
+            new_ids_of: returns the ids that jobs would get.
             repeated: when repeatables run next, ms: their pending jobs do not count.
         """
         found, at = Surveyed(), 0
@@ -149,18 +163,19 @@ class Survey:
             ids = [id for id in ids if not _is_pending(id, repeated)]
             hashes = await read_keys(self._core, [["HMGET", f"{self._source}:{id}", *_FIELDS] for id in ids])
             there = await self._read([["EXISTS", f"{self._source}:{id}"] for id in ids])
-            for id, new_id, values, exists in zip(ids, await new_ids_of(ids), hashes, there, strict=True):
+            for id, new, values, exists in zip(ids, await new_ids_of(ids), hashes, there, strict=True):
                 if isinstance(values, WrongType):
                     found.left.append(Remark(id, place, str(values)))
                     continue
                 if not exists:
                     found.notes.append(Remark(id, place, _GONE))
                     continue
-                if new_id is None:
+                found.taken += new.is_taken
+                if new.id is None:
                     found.left.append(Remark(id, place, TAKEN))
                     continue
                 found.count += 1
-                found.renamed += new_id != id
+                found.renamed += new.id != id
                 raw = {field: value for field, value in zip(_FIELDS, values, strict=True) if value is not None}
                 found.notes += [Remark(id, place, note) for note in convert(raw, place, now_ms(), rules).notes]
                 found.differences.update(differences(raw, place, rules))
