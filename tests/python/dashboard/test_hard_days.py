@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -106,6 +107,38 @@ def test_a_job_whose_data_are_broken_is_shown(page: Page, worked: Queue, redis: 
     found = page.json(f"/q/{worked.name}/jobs/4")
     assert found["data"] is None and "Malformed job 4" in found["broken"]
     assert page.json(f"/q/{worked.name}")["jobs"][0]["id"] == "4"
+
+
+def test_numbers_that_no_clock_knows_are_shown(page: Page, worked: Queue, redis: Redis) -> None:
+    redis.hset(f"bull:{worked.name}:4", mapping={"timestamp": "1e30", "processedOn": "9" * 20, "delay": "1" * 25})
+    redis.zadd(f"bull:{worked.name}:repeat", {"never": "inf"})
+    assert page.json(f"/q/{worked.name}/jobs/4")["started"] >= 10**20
+    for path in ("/", "/schedulers", f"/q/{worked.name}", f"/q/{worked.name}/jobs/4", f"/q/{worked.name}/schedulers"):
+        page.json(path)
+        page.html(path)
+
+
+def test_a_scheduler_that_cannot_be_read_hides_no_other_one(page: Page, worked: Queue, redis: Redis) -> None:
+    worked.upsert_job_scheduler("hourly", {"every": 3_600_000})
+    redis.hset(f"bull:{worked.name}:repeat:moon", mapping={"pattern": "every full moon", "ic": 7, "name": "x"})
+    redis.zadd(f"bull:{worked.name}:repeat", {"moon": 4_000_000_000_000})
+    broken = f"{worked.name}~broken"
+    redis.hset(f"bull:{broken}:repeat:x", mapping={"every": 1_000, "data": "{"})
+    redis.zadd(f"bull:{broken}:repeat", {"x": 1})
+    shown = {one["id"]: one for one in page.json("/schedulers")["schedulers"] if one["queue"] == worked.name}
+    assert shown["moon"]["next"] == [4_000_000_000_000] and len(shown["hourly"]["next"]) == 3
+    page.html("/schedulers")
+    assert "Malformed job scheduler x" in page.html(f"/q/{broken}/schedulers", 502)
+
+
+def test_a_job_of_ten_megabytes_is_shown_and_hidden_in_no_time(opened: Callable[..., Page], queue: Queue) -> None:
+    queue.add("big", {"text": "x" * 9_000_000, "password": "geheim"}, job_id="big")
+    page = opened(mask=["password"])
+    for path in (f"/q/{queue.name}/jobs/big", f"/q/{queue.name}?where=name:big", f"/q/{queue.name}?where=attempt<1"):
+        begin = time.process_time()
+        shown = page.html(path)
+        assert time.process_time() - begin < 5
+        assert "big" in shown and "geheim" not in shown
 
 
 def test_an_id_without_a_job_is_left_out(page: Page, queue: Queue, redis: Redis) -> None:

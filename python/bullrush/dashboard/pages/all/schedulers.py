@@ -11,7 +11,7 @@ from bullrush.aio import Queue
 from bullrush.dashboard.answer import Answer, Asked
 from bullrush.dashboard.commands import command
 from bullrush.dashboard.pages.all.queues import readable
-from bullrush.errors import RedisServerError
+from bullrush.errors import MalformedJobError, RedisServerError
 from bullrush.extending import Handle, now_ms, reply, run_async
 from bullrush.inspection import coming_runs, run_before
 from bullrush.recorder import History
@@ -55,7 +55,7 @@ async def _of_queue(queue: Queue) -> list[tuple[Queue, Any, dict[str, Any]]]:
     try:
         found = await queue.get_job_schedulers(0, _OF_A_QUEUE - 1, asc=True)
         lasts = await run_async(_last_runs(queue, found))
-    except RedisServerError:
+    except (RedisServerError, MalformedJobError):
         return []
     return [(queue, one, last) for one, last in zip(found, lasts, strict=True)]
 
