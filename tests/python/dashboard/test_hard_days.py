@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import html
+import re
 import time
 from collections.abc import Callable, Iterator
 
@@ -35,13 +37,19 @@ def test_redis_is_not_there_at_the_start(opened: Callable[..., Page]) -> None:
     assert "Redis does not answer" in page.html("/", 503)
 
 
+def test_a_wrong_password_is_said_with_what_to_do(opened: Callable[..., Page], redis_url: str) -> None:
+    page = opened(redis_url.replace("//", "//nobody:wrong@"))
+    assert "Give the URL of Redis with a user and its password" in page.json("/")["refused"]
+    assert "Give the URL of Redis with a user and its password" in page.html("/q/mail", 502)
+
+
 @pytest.fixture
 def restricted(redis_url: str, redis: Redis, queue_name: str) -> Iterator[Callable[..., str]]:
-    """Return a function that returns the URL of a user with the rights of a reader, without some of them."""
+    """Return a function that returns the URL of a user with the rights of some roles, without some of them."""
 
-    def make(*without: str) -> str:
-        about = read_roles()["reader"]
-        commands = {*about.needed, *about.useful}.difference(without)
+    def make(*without: str, roles: tuple[str, ...] = ("reader",)) -> str:
+        abouts = [read_roles()[role] for role in roles]
+        commands = {name for about in abouts for name in (*about.needed, *about.useful)}.difference(without)
         redis.execute_command(*acl_rule(sorted(commands), user=queue_name, password="x").split())
         return redis_url.replace("//", f"//{queue_name}:x@")
 
@@ -64,6 +72,27 @@ def test_a_change_that_redis_refuses_names_the_right(
     page = opened(restricted())
     error = page.post(f"/q/{worked.name}/retry", 502, id="2")["error"]
     assert "NOPERM" in error and worked.get_job_state("2") == "failed"
+    assert "'bullrush acl reader producer'" in error
+
+
+def test_a_reader_who_is_a_producer_may_change_all(
+    opened: Callable[..., Page], worked: Queue, restricted: Callable[..., str]
+) -> None:
+    page, at = opened(restricted(roles=("reader", "producer"))), f"/q/{worked.name}"
+    for verb in ("pause", "resume"):
+        page.post(f"{at}/{verb}")
+    page.post(f"{at}/retry", id="2")
+    page.post(f"{at}/promote", id="5")
+    page.post(f"{at}/remove", id="1")
+    page.post(f"{at}/cancel", 409, id="4")
+    page.post(f"{at}/add", name="x", data="{}", options="{}")
+    (group,) = page.json(f"{at}/failures")["groups"]
+    page.post(f"{at}/failures/retry", failure=group["id"], until=group["last"])
+    seen = re.search(r'name="seen" value="([^"]*)"', page.html(f"{at}/edit/4"))
+    assert seen is not None
+    page.post(f"{at}/edit", id="4", data="1", seen=html.unescape(seen[1]))
+    preview = page.post(f"{at}/bulk/remove", state="waiting")["preview"]
+    page.post(f"{at}/bulk/remove/confirm", preview=preview)
 
 
 def test_without_scan_the_page_says_so_and_queues_are_found_by_name(
