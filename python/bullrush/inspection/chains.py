@@ -10,7 +10,6 @@ import orjson
 from bullrush._core import cron_next
 from bullrush.base.operation import reply
 from bullrush.errors import InvalidOptionError
-from bullrush.scheduler.scheduler import read_scheduler
 
 if TYPE_CHECKING:
     from bullrush._core import CoreQueue
@@ -64,8 +63,9 @@ async def stopped(core: CoreQueue, schedulers: Sequence[Mapping[str, Any]], now:
     found: dict[str, str] = {}
     for one, latest in zip(schedulers, jobs, strict=True):
         # It may have gone on between the two reads.
-        if (why := why_stopped(one, latest, now)) and (again := await read_scheduler(core, one["key"])):
-            found |= {one["key"]: why} if again["next"] == one["next"] else {}
+        if (why := why_stopped(one, latest, now)) and (again := await reply(core.scheduler(one["key"]))):
+            _, due, _ = again
+            found |= {one["key"]: why} if due == one["next"] else {}
     return found
 
 
