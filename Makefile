@@ -113,14 +113,16 @@ boards: $(VENV)/.built $(VENV)/.dev $(BOARD_MODULES) chromium  ## bull-board and
 	$(call say,bull-board and dashboard tests)
 	@$(PYTEST) tests/boards $(ARGS)
 
-dashboard-demo: $(VENV)/.built $(VENV)/.dev  ## plants what goes wrong in queues, and opens the dashboard
-	$(call say,Incidents in ten queues)
+dashboard-demo: $(VENV)/.built $(VENV)/.dev  ## plants what goes wrong in queues, and opens the dashboard; Ctrl-C ends it
+	$(call say,Planting incidents in queues: this takes some seconds)
 	@$(PY) -m tests.boards.incidents
 
+# A short run is not what the docs say, unless RECORD=1 is given.
 .PHONY: dashboard-soak
-dashboard-soak: $(VENV)/.built $(VENV)/.dev $(BOARD_MODULES) chromium  ## twenty tabs on the dashboard while Redis is restarted, 30 min: its memory must stay flat: SECONDS=60 RECORD=
+dashboard-soak: $(VENV)/.built $(VENV)/.dev $(BOARD_MODULES) chromium  ## twenty tabs on the dashboard while Redis is restarted, 30 min: its memory must stay flat: SECONDS=60
 	$(call say,Twenty tabs on the dashboard)
-	@$(PY) -m tests.boards.soak --seconds $(if $(filter file,$(origin SECONDS)),1800,$(SECONDS)) $(if $(RECORD),--record)
+	@$(PY) -m tests.boards.soak --seconds $(if $(filter file,$(origin SECONDS)),1800,$(SECONDS)) \
+	  $(if $(if $(filter file,$(origin RECORD)),$(filter file,$(origin SECONDS)),$(RECORD)),--record)
 
 .PHONY: dashboard-images
 dashboard-images: $(VENV)/.built $(VENV)/.dev $(BOARD_MODULES) chromium  ## the pictures of the dashboard in the docs, in both themes

@@ -343,13 +343,11 @@ def main() -> None:
         incidents(server.url),
         dashboard(server.url, "--history", f"{folder}/history.db") as link,
     ):
-        print(f"The dashboard: {link}\nCtrl-C ends it.", flush=True)
+        print(f"The dashboard: {link}\nThe link works once: open it if no browser does. Ctrl-C ends all.", flush=True)
         webbrowser.open(link)
         threading.Event().wait()
 
 
 if __name__ == "__main__":
-    try:
+    with suppress(KeyboardInterrupt):
         main()
-    except KeyboardInterrupt:
-        sys.exit(130)

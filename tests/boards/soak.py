@@ -260,6 +260,7 @@ def main() -> int:
     chromium = find_chromium()
     assert chromium is not None, "there is no Chromium here: set CHROMIUM"
     soak = Soak(given.seconds)
+    print(f"{TABS} tabs for {given.seconds:g} s; then the result is shown.", flush=True)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         browser = Browser(chromium, Path(profile))
         try:
@@ -276,4 +277,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("Ended before its time: nothing is recorded.")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
 
 import pytest
 
 from .browser import Browser
-from .soak import BEGIN, MOST_MB, PAGE, RESULT, Soak, ends, paragraph
+from .soak import BEGIN, MOST_MB, PAGE, RESULT, ROOT, Soak, ends, paragraph
 
 
 @pytest.mark.timeout(300)
@@ -34,3 +35,17 @@ def test_what_grows_or_fails_is_found() -> None:
 def test_the_docs_have_the_last_result() -> None:
     page = PAGE.read_text()
     assert f"{BEGIN}\n{paragraph(json.loads(RESULT.read_text()))}\n" in page
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds", "records"),
+    [
+        ([], "1800", True),
+        (["SECONDS=60"], "60", False),
+        (["SECONDS=60", "RECORD=1"], "60", True),
+        (["RECORD="], "1800", False),
+    ],
+)
+def test_a_short_run_does_not_change_the_docs(given: list[str], seconds: str, records: bool) -> None:
+    told = subprocess.check_output(["make", "--dry-run", "dashboard-soak", *given], cwd=ROOT, text=True)
+    assert f"tests.boards.soak --seconds {seconds} " in told and ("--record" in told) is records

@@ -58,7 +58,9 @@ WALKS: Final = {
         "1 job failed in the last hour with", (_sentence("invoices"),), "job stalled more than allowable limit"
     ),
     "broken scheduler": Walk(
-        "A job scheduler makes no more jobs: 1 scheduler.", (_sentence("billing"), _tab("schedulers")), "nightly"
+        "A job scheduler makes no more jobs: 1 scheduler.",
+        (_sentence("billing"),),
+        "✕ stopped It makes no more jobs: its latest one was removed",
     ),
     "rate limit": Walk("", (_row("sms"),), "At most 10 start in 60 s; none starts for"),
     "one slow name": Walk("", (_row("search"), _tab("slow")), f"{_SLOWEST} a:text-is('reindex')"),

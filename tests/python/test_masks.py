@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from bullrush.errors import InvalidOptionError
@@ -46,3 +48,26 @@ def test_a_value_of_a_hidden_field_is_hidden_wherever_the_job_quotes_it() -> Non
 def test_an_expression_that_cannot_be_read_is_refused() -> None:
     with pytest.raises(InvalidOptionError, match="mask_text"):
         Masks(texts=["("])
+
+
+@pytest.mark.parametrize("text", ["x" * 2_000_000, "x" * 2_000_000 + " redis://me:geheim@host", "a://" * 500_000])
+def test_a_long_text_is_hidden_in_no_time(text: str) -> None:
+    begin = time.process_time()
+    assert "geheim" not in Masks(["password"]).hide(text)
+    assert time.process_time() - begin < 2
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("at 1://a://u:geheim@host", "at 1://a://***"),
+        (
+            "x" * 40 + "redis://u:geheim@host, redis://v:geheim@host",
+            "x" * 31 + "xxxxxxxxxredis://*** redis://v:***@host",
+        ),
+        ('"redis://u:geheim@host" "redis://v:geheim@host"', '"redis://u:***@host" "redis://v:***@host"'),
+        ("+://u:geheim@host", "+***"),
+    ],
+)
+def test_a_url_is_found_wherever_it_stands(text: str, shown: str) -> None:
+    assert Masks().hide(text) == shown

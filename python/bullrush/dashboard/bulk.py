@@ -13,7 +13,7 @@ from typing import Any, Final
 from bullrush.aio import Queue
 from bullrush.dashboard.refusal import RefusalError, refusal_of
 from bullrush.dashboard.rights import Action
-from bullrush.errors import BullrushError, ResultCodeError
+from bullrush.errors import BullrushError, ConnectionLostError, OutcomeUnknownError, ResultCodeError
 from bullrush.extending import SeenJob, Verb, change_seen, has_moved, run_async
 
 #: The states in which jobs can be changed so. A job that runs is never meant.
@@ -96,7 +96,7 @@ class Bulk:
             for first in range(0, self.count, _PART):
                 await self._change(queue, self.jobs[first : first + _PART])
         except BullrushError as error:
-            self.trouble = refusal_of(error).sentence
+            self.trouble = _cause(error)
         except asyncio.CancelledError:
             self.trouble = "The dashboard was stopped."
             raise
@@ -130,6 +130,15 @@ class Bulk:
         """Return what stands in a page."""
         left = ("whose", "jobs")
         return {name: value for name, value in vars(self).items() if name not in left}
+
+
+def _cause(error: BullrushError) -> str:
+    """Return why a change of many jobs has ended: of one, nothing was changed then, but here some jobs were."""
+    if isinstance(error, ConnectionLostError):
+        return "Redis does not answer."
+    if isinstance(error, OutcomeUnknownError):
+        return "Redis has not answered: some more jobs may be changed than are counted."
+    return refusal_of(error).sentence
 
 
 class Bulks:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, Final
 
 import orjson
 
@@ -14,6 +14,9 @@ from bullrush.dashboard.reading import read
 from bullrush.dashboard.refusal import RefusalError
 from bullrush.extending import reply, run_async
 from bullrush.inspection import Where
+
+#: What of a job may be hidden.
+_SHOWN: Final = frozenset({"name", "failedReason", "data"})
 
 
 async def asked_where(asked: Asked, text: str | None) -> Where | None:
@@ -46,7 +49,7 @@ async def _matching(asked: Asked, ids: list[str], where: Where) -> list[str]:
 
 async def sift(asked: Asked, where: Where, ids: list[str]) -> list[str]:
     """Return the jobs that fit as they are shown: what is hidden is not found, either."""
-    if not asked.masks.veil().needed:
+    if not asked.masks.veil().needed or where.fields.isdisjoint(_SHOWN):
         return ids
     return [job.id for job in await jobs_with(asked, ids) if _fits_as_shown(asked, where, job)]
 
@@ -54,8 +57,12 @@ async def sift(asked: Asked, where: Where, ids: list[str]) -> list[str]:
 def _fits_as_shown(asked: Asked, where: Where, job: Job) -> bool:
     found = read(job)
     veil = asked.masks.veil(found.data, found.result)
-    texts = {"name": veil.text(job.name).encode(), "failedReason": veil.text(job.failed_reason or "").encode()}
-    return where.fits({**texts, "data": orjson.dumps(veil.value(found.data))})
+    shown: dict[str, Callable[[], bytes]] = {
+        "name": lambda: veil.text(job.name).encode(),
+        "failedReason": lambda: veil.text(job.failed_reason or "").encode(),
+        "data": lambda: orjson.dumps(veil.value(found.data)),
+    }
+    return where.fits({field: shown[field]() for field in where.fields & _SHOWN})
 
 
 async def of_seen_queues(asked: Asked, ids: list[str]) -> list[str]:

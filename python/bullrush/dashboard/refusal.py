@@ -56,7 +56,10 @@ def refusal_of(error: BullrushError) -> RefusalError:
 def refused(error: RedisServerError) -> str:
     """Return what Redis refuses, and who can change that."""
     if error.code == "NOPERM":
-        return f"Redis refuses a right that this page needs: {error}. 'bullrush acl reader' prints the rights."
+        rights = "'bullrush acl reader' prints the rights to look, 'bullrush acl reader producer' those to change, too"
+        return f"Redis refuses a right that this page needs: {error}. {rights}."
+    if error.code in ("WRONGPASS", "NOAUTH"):
+        return f"Redis does not let this dashboard in: {error}. Give the URL of Redis with a user and its password."
     if error.code == "OOM":
         return f"The memory of Redis is full, so it takes no changes but removals: {error}."
     return f"Redis answers with an error: {error}."

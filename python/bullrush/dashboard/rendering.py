@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json as stdlib_json
 import time
 from datetime import datetime, timezone
 from functools import lru_cache, partial
@@ -107,7 +108,7 @@ def _rendered(request: Request, answer: Answer, around: str, context: dict[str, 
 
 def _row_of(addresses: Addresses, template: str, content: Any) -> Markup:
     """Return a row of a table. Most queues are as they were two seconds ago: their rows are kept."""
-    return _row(addresses.root, template, orjson.dumps(content))
+    return _row(addresses.root, template, _written(content))
 
 
 @lru_cache(maxsize=2_000)
@@ -117,8 +118,14 @@ def _row(root: str, template: str, content: bytes) -> Markup:
 
 def json(content: dict[str, Any], status: int = 200) -> Response:
     """Return an answer to a program."""
-    body = orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-    return _with_headers(Response(body, status, media_type="application/json"))
+    return _with_headers(Response(_written(content) + b"\n", status, media_type="application/json"))
+
+
+def _written(content: Any) -> bytes:
+    try:
+        return orjson.dumps(content, option=orjson.OPT_INDENT_2)
+    except TypeError:
+        return stdlib_json.dumps(content, indent=2).encode()  # a number that needs more than 64 bits
 
 
 def redirect(address: str) -> Response:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from bullrush._core import cron_next
+from bullrush.errors import InvalidOptionError
 
 #: The time before is looked for within so many ms.
 _LONGEST: Final = 5 * 366 * 86_400_000
@@ -17,7 +18,7 @@ def coming_runs(scheduler: Mapping[str, Any], now: int, most: int) -> list[int]:
     Args:
         scheduler: the scheduler, as `Queue.get_job_schedulers` returns it.
         now: the time.
-        most: how many at most; fewer if the scheduler ends before.
+        most: how many at most; fewer if the scheduler ends before, or has a pattern that only its own programs read.
     """
     due: int | None = scheduler["next"]
     # Its latest job counts, too: if it is due already, it was the last one, or it runs.
@@ -42,8 +43,16 @@ def _behind(scheduler: Mapping[str, Any], due: int, now: int) -> int | None:
         late = max(0, now - due) // every
         return int(due + every * max(1, late))
     if pattern := scheduler.get("pattern"):
-        return cron_next(pattern, scheduler.get("tz"), max(due, now), scheduler.get("dst") == "bullmq")
+        return _fires(scheduler, pattern, max(due, now))
     return None
+
+
+def _fires(scheduler: Mapping[str, Any], pattern: str, behind: int) -> int | None:
+    """Return the next time of a pattern; None if it has none, or if only the programs that use it can read it."""
+    try:
+        return cron_next(pattern, scheduler.get("tz"), behind, scheduler.get("dst") == "bullmq")
+    except InvalidOptionError:
+        return None
 
 
 def run_before(scheduler: Mapping[str, Any]) -> int | None:
@@ -67,7 +76,7 @@ def _cron_before(scheduler: Mapping[str, Any], pattern: str, due: int) -> int | 
     """Return the last time of a pattern before another one. A pattern only tells what comes behind a time."""
 
     def behind(moment: int) -> int:
-        found = cron_next(pattern, scheduler.get("tz"), moment, scheduler.get("dst") == "bullmq")
+        found = _fires(scheduler, pattern, moment)
         return due if found is None else found
 
     early, late = due - _LONGEST, due

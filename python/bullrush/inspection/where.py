@@ -97,14 +97,19 @@ class Where:
         return cls(text.strip(), " ".join(meant), tuple(conditions), states)
 
     @property
+    def fields(self) -> frozenset[str]:
+        """The fields of jobs that it looks at."""
+        return frozenset(condition.field for condition in self.conditions)
+
+    @property
     def needs_data(self) -> bool:
         """Whether it looks at what only who may see data may see."""
-        return any(condition.field in _OF_DATA for condition in self.conditions)
+        return not self.fields.isdisjoint(_OF_DATA)
 
     @property
     def needs_errors(self) -> bool:
         """Whether it looks at the texts of errors."""
-        return any(condition.field == "failedReason" for condition in self.conditions)
+        return "failedReason" in self.fields
 
     @property
     def names(self) -> frozenset[str]:
@@ -158,7 +163,7 @@ def _condition(key: str, sign: str, value: str, now: int) -> Condition:
         return Condition(_TIMES[key], _age(key, sign, value, now))
     known = [*_TEXTS, *_NUMBERS, *_TIMES]
     raise InvalidOptionError(
-        f"There is no {shown(key)} to filter by.{nearest(key, known)} There are {', '.join(known)} and data.NAME. "
+        f"There is no {shown(key)} to filter by.{nearest(key, known)} Data is data.NAME. "
         "A name with such a sign stands in quotes."
     )
 

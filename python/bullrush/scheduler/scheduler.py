@@ -13,6 +13,7 @@ from bullrush.base.handle import Handle
 from bullrush.base.operation import operation, options_by_name, reply
 from bullrush.base.options import CallOptions, HandleOptions
 from bullrush.base.outages import ReportsOutages
+from bullrush.errors import MalformedJobError
 from bullrush.job.job import Job, JobT
 from bullrush.job.new_jobs import new_jobs
 from bullrush.job.option_compiler import OptionCompiler, check_job_options, read_options
@@ -43,6 +44,8 @@ _NUMBERS: Final = {
     "offset": "offset",
 }
 _TEXTS: Final = ("name", "tz", "dst", "pattern")
+#: The last time that JavaScript knows. A score of Redis may be infinite.
+_LAST_TIME: Final = 8_640_000_000_000_000
 
 
 class SchedulerTemplate(TypedDict, total=False):
@@ -233,14 +236,15 @@ async def read_scheduler(core: CoreQueue, scheduler_id: str) -> SchedulerJson | 
 
 def _scheduler(key: str, due: float, stored: Iterable[tuple[str, str]]) -> SchedulerJson:
     fields = dict(stored)
-    found: dict[str, Any] = {"key": key, "next": int(due)}
+    found: dict[str, Any] = {"key": key, "next": int(max(-_LAST_TIME, min(due, _LAST_TIME)))}
     found |= {name: fields[name] for name in _TEXTS if name in fields}
     found |= {name: read_number(fields[wire]) for wire, name in _NUMBERS.items() if wire in fields}
-    template: dict[str, JSON] = {}
-    if "data" in fields:
-        template["data"] = orjson.loads(fields["data"])
-    if "opts" in fields:
-        template["opts"] = read_options(orjson.loads(fields["opts"]))
+    try:
+        template = {name: orjson.loads(fields[name]) for name in ("data", "opts") if name in fields}
+    except ValueError as error:
+        raise MalformedJobError(f"Malformed job scheduler {key}: its data or opts are not valid JSON") from error
+    if "opts" in template:
+        template["opts"] = read_options(template["opts"])
     if template:
         found["template"] = template
     return found  # type: ignore[return-value]

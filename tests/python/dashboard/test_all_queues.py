@@ -8,9 +8,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from redis import Redis
 
 from bullrush import Queue, Worker
+from bullrush._core import now_ms
+from bullrush.base.operation import run_blocking
 from bullrush.dashboard.pages.all import failures as failures_module
+from bullrush.inspection import stopped
 from tests.python.dashboard.page import Page
 from tests.python.recorder.recording import Recording
 from tests.waiting import wait_until
@@ -200,6 +204,32 @@ def test_the_last_run_is_known_from_the_history_when_its_job_is_gone(
         wait_until(lambda: bool(history.find(queue.name, outcome="completed")))
     assert scheduler_of(opened(), queue, "nightly")["last"]["outcome"] is None
     assert scheduler_of(opened(history=file), queue, "nightly")["last"]["outcome"] == "completed"
+
+
+def test_a_scheduler_that_makes_no_more_jobs_is_marked_with_the_reason(page: Page, queue: Queue, redis: Redis) -> None:
+    queue.upsert_job_scheduler("hourly", {"pattern": "0 * * * *"})
+    job = queue.upsert_job_scheduler("nightly", {"pattern": "0 3 * * *", "tz": "UTC"})
+    ended = queue.upsert_job_scheduler("late", {"pattern": "0 3 * * *", "tz": "UTC"})
+    redis.delete(queue.to_key(job.id))
+    redis.zrem(queue.to_key("delayed"), job.id, ended.id)
+    redis.zadd(queue.to_key("repeat"), {"late": 1_000})
+    redis.hset(queue.to_key("repeat:late:1000"), mapping={"name": "x", "timestamp": 1, "finishedOn": 2_000})
+    own = {one["id"]: one["stopped"] for one in page.json(f"/q/{queue.name}/schedulers")["schedulers"]}
+    assert own["hourly"] is None
+    assert "its latest one was removed" in own["nightly"] and "write the scheduler again" in own["nightly"]
+    assert "its latest one has ended, and nobody has added the next one" in own["late"]
+    for id, why in own.items():
+        shown = scheduler_of(page, queue, id)
+        assert shown["stopped"] == why and bool(shown["next"]) is (why is None)
+        assert shown["may_run"] is (why is None)
+    for path in ("/schedulers", f"/q/{queue.name}/schedulers"):
+        assert page.html(path).count("✕</i> stopped</strong>") == 2
+
+
+def test_a_scheduler_that_goes_on_between_two_reads_is_not_marked(queue: Queue) -> None:
+    queue.upsert_job_scheduler("hourly", {"every": 3_600_000})
+    seen = {**queue.get_job_scheduler("hourly"), "next": 1_000}
+    assert run_blocking(stopped(queue.core, [seen], now_ms())) == {}
 
 
 def test_nobody_may_run_now_without_the_right(opened: Callable[..., Page], queue: Queue) -> None:

@@ -19,6 +19,7 @@ from redis import Redis
 
 from bullrush import Queue, Worker, cli
 from bullrush.dashboard import bulk as bulk_module
+from bullrush.embedded import EmbeddedRedis
 from tests.python.dashboard.page import OWN, Page
 from tests.waiting import wait_until
 
@@ -199,6 +200,18 @@ def test_a_second_run_ends_what_was_stopped_half_way(
     second = confirm(page, failed, "retry", preview(page, failed, "retry"))
     assert (second["count"], second["done"]) == (20, 20)
     assert failed.get_waiting_count() == len(set(failed.get_ranges("waiting"))) == 30
+
+
+def test_redis_goes_away_before_it_is_confirmed(opened: Callable[..., Page]) -> None:
+    with EmbeddedRedis(port=0, password="") as server:
+        page = opened(server.url, timeout=300)
+        with Queue("mail", url=server.url) as queue:
+            queue.add_bulk([{"name": "x"}] * 3)
+            seen = preview(page, queue, "remove", state="waiting")
+        server.kill()
+        done = confirm(page, queue, "remove", seen)
+    assert done["trouble"] == "Redis does not answer." and done["done"] == 0
+    assert "Make the preview again for the rest." in done["sentence"]
 
 
 @contextmanager

@@ -159,6 +159,8 @@ def test_a_job_with_masked_values_is_neither_edited_nor_copied(opened: Callable[
     job = queue.get_job("1")
     assert job is not None and job.data == {"password": "secret-1"}
     page.json(f"/q/{queue.name}/edit/2")
+    assert "/edit/" not in page.html(f"/q/{queue.name}/jobs/1") and "?like=" not in page.html(f"/q/{queue.name}/jobs/1")
+    assert "/edit/2" in page.html(f"/q/{queue.name}/jobs/2") and "?like=" not in page.html(f"/q/{queue.name}/jobs/2")
 
 
 def test_who_may_not_see_data_may_neither_edit_nor_copy_a_job(opened: Callable[..., Page], worked: Queue) -> None:

@@ -104,6 +104,13 @@ def test_without_a_login_only_the_files_of_the_pages_are_served(gated: Callable[
         assert page.send("GET", path, headers=HERE).status_code == 401, path
 
 
+def test_who_is_not_logged_in_is_told_what_to_do_also_as_json(gated: Callable[..., tuple[Gate, Page]]) -> None:
+    for options, what in (({}, "Open the link"), ({"password": "x"}, "Type the password")):
+        _, page = gated(**options)
+        closed = page.send("GET", "/q/mail", headers={**HERE, "Accept": "application/json"})
+        assert closed.status_code == 401 and what in closed.json()["error"]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import html
+import re
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -34,13 +37,19 @@ def test_redis_is_not_there_at_the_start(opened: Callable[..., Page]) -> None:
     assert "Redis does not answer" in page.html("/", 503)
 
 
+def test_a_wrong_password_is_said_with_what_to_do(opened: Callable[..., Page], redis_url: str) -> None:
+    page = opened(redis_url.replace("//", "//nobody:wrong@"))
+    assert "Give the URL of Redis with a user and its password" in page.json("/")["refused"]
+    assert "Give the URL of Redis with a user and its password" in page.html("/q/mail", 502)
+
+
 @pytest.fixture
 def restricted(redis_url: str, redis: Redis, queue_name: str) -> Iterator[Callable[..., str]]:
-    """Return a function that returns the URL of a user with the rights of a reader, without some of them."""
+    """Return a function that returns the URL of a user with the rights of some roles, without some of them."""
 
-    def make(*without: str) -> str:
-        about = read_roles()["reader"]
-        commands = {*about.needed, *about.useful}.difference(without)
+    def make(*without: str, roles: tuple[str, ...] = ("reader",)) -> str:
+        abouts = [read_roles()[role] for role in roles]
+        commands = {name for about in abouts for name in (*about.needed, *about.useful)}.difference(without)
         redis.execute_command(*acl_rule(sorted(commands), user=queue_name, password="x").split())
         return redis_url.replace("//", f"//{queue_name}:x@")
 
@@ -63,6 +72,27 @@ def test_a_change_that_redis_refuses_names_the_right(
     page = opened(restricted())
     error = page.post(f"/q/{worked.name}/retry", 502, id="2")["error"]
     assert "NOPERM" in error and worked.get_job_state("2") == "failed"
+    assert "'bullrush acl reader producer'" in error
+
+
+def test_a_reader_who_is_a_producer_may_change_all(
+    opened: Callable[..., Page], worked: Queue, restricted: Callable[..., str]
+) -> None:
+    page, at = opened(restricted(roles=("reader", "producer"))), f"/q/{worked.name}"
+    for verb in ("pause", "resume"):
+        page.post(f"{at}/{verb}")
+    page.post(f"{at}/retry", id="2")
+    page.post(f"{at}/promote", id="5")
+    page.post(f"{at}/remove", id="1")
+    page.post(f"{at}/cancel", 409, id="4")
+    page.post(f"{at}/add", name="x", data="{}", options="{}")
+    (group,) = page.json(f"{at}/failures")["groups"]
+    page.post(f"{at}/failures/retry", failure=group["id"], until=group["last"])
+    seen = re.search(r'name="seen" value="([^"]*)"', page.html(f"{at}/edit/4"))
+    assert seen is not None
+    page.post(f"{at}/edit", id="4", data="1", seen=html.unescape(seen[1]))
+    preview = page.post(f"{at}/bulk/remove", state="waiting")["preview"]
+    page.post(f"{at}/bulk/remove/confirm", preview=preview)
 
 
 def test_without_scan_the_page_says_so_and_queues_are_found_by_name(
@@ -106,6 +136,38 @@ def test_a_job_whose_data_are_broken_is_shown(page: Page, worked: Queue, redis: 
     found = page.json(f"/q/{worked.name}/jobs/4")
     assert found["data"] is None and "Malformed job 4" in found["broken"]
     assert page.json(f"/q/{worked.name}")["jobs"][0]["id"] == "4"
+
+
+def test_numbers_that_no_clock_knows_are_shown(page: Page, worked: Queue, redis: Redis) -> None:
+    redis.hset(f"bull:{worked.name}:4", mapping={"timestamp": "1e30", "processedOn": "9" * 20, "delay": "1" * 25})
+    redis.zadd(f"bull:{worked.name}:repeat", {"never": "inf"})
+    assert page.json(f"/q/{worked.name}/jobs/4")["started"] >= 10**20
+    for path in ("/", "/schedulers", f"/q/{worked.name}", f"/q/{worked.name}/jobs/4", f"/q/{worked.name}/schedulers"):
+        page.json(path)
+        page.html(path)
+
+
+def test_a_scheduler_that_cannot_be_read_hides_no_other_one(page: Page, worked: Queue, redis: Redis) -> None:
+    worked.upsert_job_scheduler("hourly", {"every": 3_600_000})
+    redis.hset(f"bull:{worked.name}:repeat:moon", mapping={"pattern": "every full moon", "ic": 7, "name": "x"})
+    redis.zadd(f"bull:{worked.name}:repeat", {"moon": 4_000_000_000_000})
+    broken = f"{worked.name}~broken"
+    redis.hset(f"bull:{broken}:repeat:x", mapping={"every": 1_000, "data": "{"})
+    redis.zadd(f"bull:{broken}:repeat", {"x": 1})
+    shown = {one["id"]: one for one in page.json("/schedulers")["schedulers"] if one["queue"] == worked.name}
+    assert shown["moon"]["next"] == [4_000_000_000_000] and len(shown["hourly"]["next"]) == 3
+    page.html("/schedulers")
+    assert "Malformed job scheduler x" in page.html(f"/q/{broken}/schedulers", 502)
+
+
+def test_a_job_of_ten_megabytes_is_shown_and_hidden_in_no_time(opened: Callable[..., Page], queue: Queue) -> None:
+    queue.add("big", {"text": "x" * 9_000_000, "password": "geheim"}, job_id="big")
+    page = opened(mask=["password"])
+    for path in (f"/q/{queue.name}/jobs/big", f"/q/{queue.name}?where=name:big", f"/q/{queue.name}?where=attempt<1"):
+        begin = time.process_time()
+        shown = page.html(path)
+        assert time.process_time() - begin < 5
+        assert "big" in shown and "geheim" not in shown
 
 
 def test_an_id_without_a_job_is_left_out(page: Page, queue: Queue, redis: Redis) -> None:

@@ -52,3 +52,10 @@ def test_the_run_before_is_found(pattern: str, before: int) -> None:
 def test_a_scheduler_that_has_made_one_job_has_no_run_before() -> None:
     assert run_before({"next": HOUR, "every": HOUR, "iteration_count": 1}) is None
     assert run_before({"next": HOUR, "every": HOUR, "iteration_count": 2}) == 0
+
+
+@pytest.mark.parametrize("rule", [{"pattern": "every full moon"}, {"pattern": "0 3 * * *", "tz": "Mars/Olympus"}])
+def test_of_a_pattern_that_only_its_own_programs_read_one_run_is_known(rule: dict[str, Any]) -> None:
+    scheduler = {"next": 5 * HOUR, "iteration_count": 3, **rule}
+    assert coming_runs(scheduler, 0, 3) == [5 * HOUR]
+    assert run_before(scheduler) is None

@@ -23,6 +23,8 @@ _FAILING: Final = 3
 _NEWEST: Final = 250
 #: What the sentences about the queues say already: no worker, deaf workers, many failures.
 _SAID: Final = frozenset({"BR107", "BR108", "BR116"})
+#: The pages that mark what the doctor has found; otherwise that of the queue.
+_PAGES: Final = {"BR112": "schedulers"}
 
 
 @dataclass(frozen=True)
@@ -172,7 +174,7 @@ async def _of_failures(asked: Asked, line: Line) -> Sentence:
 def _of_finding(finding: Finding) -> Sentence:
     urgent = finding.severity == "fault"
     text = f"{finding.about.title}: {finding.detail}. {finding.advice}. ({finding.code})"
-    return Sentence(1 if urgent else 5, finding.queue, text, urgent=urgent)
+    return Sentence(1 if urgent else 5, finding.queue, text, _PAGES.get(finding.code, ""), urgent=urgent)
 
 
 def _may_be_told(finding: Finding, seen: Collection[str], hidden: Collection[str]) -> bool:

@@ -66,6 +66,9 @@ async def job(asked: Asked) -> Answer:
         content |= await _values(asked, known, veil)
     elif _QUOTING.intersection(why.reasons):
         sentence = f"It is {why.state}, after an attempt failed. You have no right to see the error."
+    # What is hidden or cannot be read is refused by the forms.
+    content["editable"] = {"edit", "data"} <= set(may) and not known.broken and content["data"] == known.data
+    content["copyable"] = content["editable"] and content["name"] == found.name
     content["sentence"] = await _told(asked, veil, sentence)
     return Answer("job.html", f"{queue.name} {job_id}", content)
 

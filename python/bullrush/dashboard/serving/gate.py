@@ -127,7 +127,7 @@ class Gate:
 
     def _closed(self, request: Request, said: str, status: int) -> Response:
         by_link = "Open the link that 'bullrush dashboard' has printed."
-        content = {"said": said or ("" if self._password is not None else by_link)}
+        content = {"error": said or ("Type the password." if self._password is not None else by_link)}
         answer = Answer("login.html", "Log in", content, status)
         return page(request, answer, with_password=self._password is not None)
 
