@@ -27,7 +27,7 @@ _EPILOG: Final = """
             4 jobs were left running, by a second signal or --shutdown-timeout
 
 The first SIGTERM or SIGINT takes no more jobs and waits for the running ones. A second one ends the process within a
-second; the running jobs run again, on any worker, when their locks have expired."""
+second; the running jobs run again, on any worker."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
