@@ -150,7 +150,8 @@ def test_a_program_with_sqlalchemy_adds_jobs_only_when_the_session_has_committed
     job = run(
         "python",
         "-c",
-        "from functools import partial; from sqlalchemy import create_engine, text; from sqlalchemy.orm import Session\n"
+        "from functools import partial; from sqlalchemy import create_engine, text\n"
+        "from sqlalchemy.orm import Session\n"
         "from app.on_commit import on_commit; from app.users import Base, create\n"
         "engine = create_engine('sqlite://'); Base.metadata.create_all(engine); done = []\n"
         "def say(what): session.execute(text('select 1')); on_commit(session, partial(done.append, what))\n"
