@@ -47,7 +47,7 @@ mod _core {
     #[pymodule_export]
     use super::events::{CoreEvents, CoreListening};
     #[pymodule_export]
-    use super::hard_exit::exit_after_signals;
+    use super::hard_exit::{exit_after_signals, give_back_held};
     #[pymodule_export]
     use super::keys::PyQueueKey;
     #[pymodule_export]

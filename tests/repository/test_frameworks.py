@@ -145,6 +145,33 @@ def test_a_program_with_flask_adds_jobs_that_the_command_runs(run: Run, url: str
     assert result(url, "flask", jobs[1]) == "hello ann"
 
 
+def test_a_program_with_sqlalchemy_adds_jobs_only_when_the_session_has_committed(run: Run, url: str) -> None:
+    pytest.importorskip("sqlalchemy")
+    job = run(
+        "python",
+        "-c",
+        "from functools import partial; from sqlalchemy import create_engine, text\n"
+        "from sqlalchemy.orm import Session\n"
+        "from app.on_commit import on_commit; from app.users import Base, create\n"
+        "engine = create_engine('sqlite://'); Base.metadata.create_all(engine); done = []\n"
+        "def say(what): session.execute(text('select 1')); on_commit(session, partial(done.append, what))\n"
+        "with Session(engine) as session: job = create(session)\n"
+        "with Session(engine) as session:\n"
+        "    say('rolled back'); session.rollback()\n"
+        "    say('closed'); session.close()\n"
+        "    say('1')\n"
+        "    with session.begin_nested(): say('2')\n"
+        "    lost = session.begin_nested(); say('in a savepoint')\n"
+        "    with session.begin_nested(): say('in one inside of it')\n"
+        "    lost.rollback(); say('3'); assert done == []\n"
+        "    session.commit(); assert done == ['1', '2', '3'], done\n"
+        "    session.execute(text('select 1')); session.commit(); assert len(done) == 3; print(job)",
+    )
+    for command in commands(INTRODUCTION):
+        run(*command)
+    assert result(url, "app", job) == "welcome 1 in de"
+
+
 def test_a_project_with_django_adds_tasks_that_the_command_runs(run: Run, url: str, tmp_path: Path) -> None:
     django = pytest.importorskip("django")
     # What `django-admin startproject shop .` writes.

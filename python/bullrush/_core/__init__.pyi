@@ -88,15 +88,26 @@ def cron_next(pattern: str, tz: str | None, after: int, skips_lost_midnights: bo
         InvalidOptionError: the pattern or the time zone cannot be read.
     """
 
-def exit_after_signals(descriptor: int, first_ms: int | None, second_ms: int, together_ms: int, code: int) -> None:
+def exit_after_signals(
+    descriptor: int, first_ms: int | None, second_ms: int, together_ms: int, give_back_ms: int, code: int
+) -> None:
     """End the process some time after SIGTERM or SIGINT, whatever Python does; on a native thread that needs no GIL.
+
+    Just before, it does what `give_back_held` does.
 
     Args:
         descriptor: the reading end of the pipe into which `signal.set_wakeup_fd` writes. It is taken over.
         first_ms: ms after the first signal; None is never.
         second_ms: ms after the second signal.
         together_ms: ms within which a SIGTERM counts as the one before.
+        give_back_ms: ms for giving back jobs.
         code: the exit code.
+    """
+
+def give_back_held(time_ms: int) -> None:
+    """Give back the jobs that the workers of this process hold, which end; for at most that many ms.
+
+    The process must end then: a handler that goes on runs beside the next one of its job.
     """
 
 def route_base(queue: str) -> str | None:

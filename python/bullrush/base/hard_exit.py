@@ -1,17 +1,33 @@
-"""Ends a process that Python cannot end: a handler may hold the GIL, and then no signal handler of Python runs."""
+"""The end of a process by force: its jobs go back to their queues.
+
+It also ends a process that Python cannot end: a handler may hold the GIL, and then no signal handler of Python runs.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import signal
-from typing import Final
+from typing import Final, NoReturn
 
-from bullrush._core import exit_after_signals
+from bullrush._core import exit_after_signals, give_back_held
 from bullrush.base.repeated_signals import TOGETHER
 
 #: Seconds that Python has to end by itself before it is ended.
 GRACE: Final = 0.7
+#: Seconds after it in which jobs are given back, if Redis answers.
+GIVING_BACK: Final = 0.3
+
+
+def end_process(code: int) -> NoReturn:
+    """End the process now. The jobs of its workers run again, on any worker: no attempt of them has failed.
+
+    They go back in the last moment: a handler that went on would run beside the next one of its job.
+    """
+    try:
+        give_back_held(round(GIVING_BACK * 1000))
+    finally:
+        os._exit(code)
 
 
 def set_up(shutdown_timeout: float | None, code: int) -> None:
@@ -26,7 +42,7 @@ def set_up(shutdown_timeout: float | None, code: int) -> None:
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     first = None if shutdown_timeout is None else round((shutdown_timeout + GRACE) * 1000)
-    exit_after_signals(reading, first, round(GRACE * 1000), round(TOGETHER * 1000), code)
+    exit_after_signals(reading, first, round(GRACE * 1000), round(TOGETHER * 1000), round(GIVING_BACK * 1000), code)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     os.register_at_fork(after_in_child=_forget)
 

@@ -166,10 +166,14 @@ def _limits(seen: Seen) -> list[tuple[str, str]]:
     if work.slots is not None and work.active >= work.slots:
         held = f"all slots of the global concurrency ({work.slots:,}) are taken"
         found.append(("concurrency", held + _by(seen)))
-    if work.rate_reached:
-        rate = "" if work.rate is None else f" of {_counted(work.rate[0], 'start')} per {span(work.rate[1])}"
-        left = "" if work.period_left is None else f" for {span(work.period_left)} more"
-        found.append(("rate-limit", f"the rate limit{rate} lets no job start{left}"))
+    left = "" if work.period_left is None else f" for {span(work.period_left)} more"
+    if work.rate_reached and work.rate is None:
+        # Nobody but a worker knows whether it has a limiter.
+        heeded = f"a call of rate_limit lets workers that have a limiter start no job{left}; all others ignore it"
+        found.append(("rate-limit", heeded))
+    elif work.rate_reached and work.rate is not None:
+        rate = f"{_counted(work.rate[0], 'start')} per {span(work.rate[1])}"
+        found.append(("rate-limit", f"the rate limit of {rate} lets no job start{left}"))
     elif work.limited_by_workers:
         found.append(("rate-limit", "perhaps the rate limit of the workers, which only they know, is reached"))
     return found

@@ -357,7 +357,7 @@ class Tasks:
         Args:
             worker: the worker.
         """
-        return running(self._parts(), worker)
+        return running(self._parts(), self.queue, worker)
 
     def arunning(self, worker: Any) -> AbstractAsyncContextManager[None]:
         """Return a block for a run of a worker with an event loop; see `running`.
@@ -365,7 +365,7 @@ class Tasks:
         Args:
             worker: the worker.
         """
-        return arunning(self._parts(), worker)
+        return arunning(self._parts(), self.queue, worker)
 
     def close(self) -> None:
         """Close the connections that enqueuing opened; the next job opens new ones."""

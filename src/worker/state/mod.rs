@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use tokio::sync::Notify;
 
 use self::closing::Lifecycle;
@@ -21,11 +22,13 @@ use super::lanes::{Lane, LaneSpec, Lanes};
 use super::listeners::{Backlog, DetailsByJob, Event};
 use super::options::WorkerOptions;
 use super::ready_queue::ReadyQueue;
+use crate::connection::Link;
 use crate::error::Result;
 use crate::error_once::ErrorOnce;
 use crate::heartbeat::Heartbeats;
 use crate::mutex::Mutex;
 use crate::protocol::Keys;
+use crate::scripts::finish;
 use crate::timers::held_locks::Loss;
 use crate::timers::proof_of_life;
 
@@ -185,6 +188,22 @@ impl WorkerState {
         self.lifecycle.request(closing);
         self.give_back_unstarted();
         self.wake.notify_one();
+    }
+
+    /// Whether it runs, or has ended and left jobs.
+    pub fn is_in_use(&self) -> bool {
+        !self.lifecycle.has_ended() || self.lanes.all().iter().any(|lane| !lane.locks.is_empty())
+    }
+
+    /// Move the jobs that an ended engine has left back to their queues, where they run next. A job whose outcome Redis
+    /// has, or whose lock is lost, is left alone.
+    pub async fn give_back_held(&self, link: &Link) {
+        let lanes = self.lanes.all();
+        let held = lanes.iter().flat_map(|lane| lane.locks.all().into_iter().map(move |lock| (lane, lock)));
+        let moves = held.map(|(lane, (id, token))| async move {
+            let _ = finish::move_to_wait(link, &lane.keys, lane.shared_limit.as_ref(), &id, &token).await;
+        });
+        join_all(moves).await;
     }
 
     /// The engine has ended: nothing of it runs any more.

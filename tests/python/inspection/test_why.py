@@ -306,6 +306,24 @@ def test_a_route_that_shares_a_rate_limit_is_held_up_by_it_and_not_stuck(
     assert route.health(stuck_after=1).problems == () and route.get_waiting_count() == 1
 
 
+def test_a_call_of_rate_limit_is_no_reason_for_workers_without_a_limiter(
+    queue: Queue, worker: Callable[..., Worker]
+) -> None:
+    queue.rate_limit(600_000)
+    job = queue.add("x")
+    why = queue.why(job.id)
+    assert why.reasons == ("no-worker", "rate-limit")
+    assert re.search(
+        r"; a call of rate_limit lets workers that have a limiter start no job for .* more; all others ignore it\.$",
+        why.sentence,
+    )
+    worker(lambda job: None).run(until="empty")
+    assert job.is_completed()
+    limited = queue.add("y")
+    queue.set_global_rate_limit(7, 1_000)
+    assert "the rate limit of 7 starts per 1.0 s lets no job start for" in queue.why(limited.id).sentence
+
+
 def test_a_route_is_looked_at_also_where_the_rate_limit_of_its_queue_cannot_be_read(queue: Queue, redis: Redis) -> None:
     route = queue.route({"capabilities": ["gpu"]})
     job = route.add("x")

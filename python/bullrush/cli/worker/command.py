@@ -15,6 +15,7 @@ EXAMPLES: Final = """\
   bullrush worker app.jobs:tasks                         # a registry of tasks, or a Worker
   bullrush worker app.mail:send -Q mail -c 20            # a function, or a dict of functions by job name
   bullrush worker app.mail:send -Q mail=20:4 -Q reminders=2 # mail gets four of five turns
+  bullrush worker app:mail app:video -c 8 -Q mail:4 -Q video # two registries share 8 slots
   bullrush worker app.jobs:tasks --profile '{"capabilities": ["gpu"]}' --routes-only
   bullrush worker app.jobs:tasks -p 4 --health-port 8000
   bullrush worker app.jobs:tasks --check                 # import, connect, say what would run
@@ -27,7 +28,7 @@ _EPILOG: Final = """
             4 jobs were left running, by a second signal or --shutdown-timeout
 
 The first SIGTERM or SIGINT takes no more jobs and waits for the running ones. A second one ends the process within a
-second; the running jobs run again, on any worker, when their locks have expired."""
+second; the running jobs run again, on any worker."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -52,8 +53,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("-Q", "--queue", action="append", default=[], type=read_queue, metavar="NAME[=N][:WEIGHT]", dest="queues",
         help="run this queue only, N jobs at a time; the queue of a function or dict; can be repeated, and then the "
-        "queues share "
-        "the turns by their weights (default: 1)")  # fmt: skip
+        "queues of one function, or of registries if one has a weight, share slots and turns (weight: 1)")  # fmt: skip
     add(
         "-c",
         "--concurrency",

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import atexit
 import logging
-import os
 import sys
 import threading
 import time
 from typing import Final, NoReturn
 
-from bullrush.extending import before_joining_threads
+from bullrush.extending import before_joining_threads, hard_exit
 
 #: The exit codes, beside those of all commands.
 ENDED: Final = 0
@@ -31,13 +30,13 @@ _log: Final = logging.getLogger("bullrush.worker")
 
 
 def leave(code: int) -> NoReturn:
-    """End the process now, without waiting for threads."""
+    """End the process now, without waiting for threads. Jobs that were left go back to their queues."""
     try:
         logging.shutdown()
         sys.stdout.flush()
         sys.stderr.flush()
     finally:  # nobody may read them any more
-        os._exit(code)
+        hard_exit.end_process(code)
 
 
 def leave_in_time(code: int, seconds: float | None = None) -> None:

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 from bullrush.cli.terminal.ending import USAGE, CommandError
+from bullrush.cli.worker.pool import Pool
 from bullrush.cli.worker.queues import QueueChoice
 from bullrush.errors import BullrushError
 from bullrush.extending import Lane, RunCalls
@@ -38,12 +39,16 @@ def find_workers(options: argparse.Namespace) -> list[AnyWorker]:
     asked: dict[str, QueueChoice] = {queue.name: queue for queue in options.queues}
     workers: list[AnyWorker] = []
     handlers = []
+    pooled = _pooled(found, asked)
     for target, thing in found:
         if isinstance(thing, RunCalls):
             workers.append(_own(target, thing, options))
         elif _is_list(thing):
             workers += [_own(target, one, options) for one in thing]
-        elif callable(getattr(thing, "routes", None)) and isinstance(getattr(thing, "queue", None), str):
+        elif target in pooled:
+            if target == next(iter(pooled)):
+                workers.append(_of_pool(pooled, options, asked))
+        elif _is_registry(thing):
             workers.append(_made(target, options, thing.queue, thing))
         elif callable(thing) or (isinstance(thing, Mapping) and thing):
             handlers.append((target, thing))
@@ -97,6 +102,40 @@ def import_target(target: str) -> Any:
             hint = f"; it has {', '.join(f'{name}:{key}' for key in known)}" if known else ""
             raise TargetError(f"the module {name!r} has no {path!r}{hint}") from None
     return thing
+
+
+def _is_registry(thing: Any) -> bool:
+    return callable(getattr(thing, "routes", None)) and isinstance(getattr(thing, "queue", None), str)
+
+
+def _pooled(found: Sequence[tuple[str, Any]], asked: Mapping[str, QueueChoice]) -> dict[str, Any]:
+    """Return the registries that share a worker, by their targets: those that ``-Q`` names, if it gives a weight."""
+    named = {target: thing for target, thing in found if _is_registry(thing) and thing.queue in asked}
+    has_weights = any(asked[thing.queue].weight is not None for thing in named.values())
+    return named if has_weights and len(named) > 1 else {}
+
+
+def _of_pool(pooled: Mapping[str, Any], options: argparse.Namespace, asked: Mapping[str, QueueChoice]) -> Worker:
+    """Return one worker of these registries, whose queues share its slots."""
+    targets = " and ".join(pooled)
+    if _profile_of(options):
+        raise TargetError(
+            f"{targets}: a worker with a profile serves one queue and its routes: leave out the weights of -Q"
+        )
+    for target, registry in pooled.items():
+        if hasattr(registry, "import_path"):
+            registry.import_path = target
+    try:
+        pool = Pool(pooled)
+    except BullrushError as error:
+        raise TargetError(str(error)) from error
+    worker = _made(targets, options, pool.queue, pool)
+    worker.serve(_lanes([asked[registry.queue] for registry in pooled.values()]))
+    return worker
+
+
+def _lanes(queues: Sequence[QueueChoice]) -> list[Lane]:
+    return [Lane(queue.name, queue.weight or 1, queue.concurrency) for queue in queues]
 
 
 def _has_workers(thing: object) -> bool:
@@ -166,7 +205,7 @@ def _shared(target: str, options: argparse.Namespace, queues: Sequence[QueueChoi
             )
         for queue in queues[1:]:
             _made(target, options, queue.name, thing)  # checks the name
-        worker.serve([Lane(queue.name, queue.weight or 1, queue.concurrency) for queue in queues])
+        worker.serve(_lanes(queues))
     return worker
 
 
@@ -178,8 +217,8 @@ def _limited(worker: AnyWorker, options: argparse.Namespace, asked: Mapping[str,
     for queue in queues:
         if queue.weight is not None:
             raise TargetError(
-                f"-Q {queue}: a weight is for queues that share a worker, and {queue.name} has its own. "
-                f"Functions share one, registries do not: give it slots instead, -Q {queue.name}=N"
+                f"-Q {queue}: a weight is for queues that share a worker, and {queue.name} has its own: give it slots "
+                f"instead, -Q {queue.name}=N. Queues of one function, and registries that -Q names, share one"
             )
     concurrency = (queues and queues[0].concurrency) or options.concurrency
     if concurrency is not None:

@@ -84,21 +84,21 @@ def routes(parts: Sequence[Placed]) -> dict[str, Route]:
 
 
 @contextmanager
-def running(parts: Sequence[Placed], worker: Any) -> Iterator[None]:
+def running(parts: Sequence[Placed], queue: str, worker: Any) -> Iterator[None]:
     """Open lifespans and scopes for a worker whose handlers all run on threads."""
     with ExitStack() as stack:
         for part, _ in parts:
             if part.lifespan is not None:
                 stack.enter_context(_blocking(part.lifespan()))
         stack.enter_context(parts[0][0].scopes.threads())
-        schedulers = _Schedulers(worker, parts)
+        schedulers = _Schedulers(worker, queue, parts)
         refusal = run_blocking(schedulers.make())
         stack.enter_context(schedulers.kept(refusal))
         yield
 
 
 @asynccontextmanager
-async def arunning(parts: Sequence[Placed], worker: Any) -> AsyncIterator[None]:
+async def arunning(parts: Sequence[Placed], queue: str, worker: Any) -> AsyncIterator[None]:
     """Open lifespans and scopes on the loop of a worker."""
     async with AsyncExitStack() as stack:
         for part, _ in parts:
@@ -110,7 +110,7 @@ async def arunning(parts: Sequence[Placed], worker: Any) -> AsyncIterator[None]:
                     stack.enter_context(block)
         stack.enter_context(parts[0][0].scopes.threads())
         await stack.enter_async_context(parts[0][0].scopes.loop())
-        schedulers = _Schedulers(worker, parts)
+        schedulers = _Schedulers(worker, queue, parts)
         refusal = await run_async(schedulers.make())
         stack.enter_context(schedulers.kept(refusal))
         yield
@@ -119,12 +119,12 @@ async def arunning(parts: Sequence[Placed], worker: Any) -> AsyncIterator[None]:
 class _Schedulers:
     """The job schedulers of a worker's registries: made when it starts, or as soon as Redis takes them."""
 
-    def __init__(self, worker: Any, parts: Sequence[Placed]) -> None:
+    def __init__(self, worker: Any, queue: str, parts: Sequence[Placed]) -> None:
         self._worker = worker
         self._wanted = {name: (rule, part.tasks[name].bind()) for part, _ in parts for name, rule in part.crons.items()}
         self._import_path = parts[0][0].import_path
         # Of the worker, since it may have another URL. Each call is short, so that a worker that waits can be closed.
-        self._calls: JobSchedulerCalls[Any] = monitored_queue(worker, worker.name, _TIMEOUT_MS).job_scheduler
+        self._calls: JobSchedulerCalls[Any] = monitored_queue(worker, queue, _TIMEOUT_MS).job_scheduler
 
     async def make(self) -> Exception | None:
         """Make them, and return why Redis did not take them. An operation."""

@@ -79,7 +79,7 @@ def test_the_last_resort_counts_a_repeated_sigterm_once() -> None:
 import os, time
 from bullrush._core import exit_after_signals
 reading, writing = os.pipe()
-exit_after_signals(reading, None, 1, 100, 4)
+exit_after_signals(reading, None, 1, 100, 50, 4)
 os.write(writing, bytes([15, 15]))
 time.sleep(0.3)
 print("alive", flush=True)

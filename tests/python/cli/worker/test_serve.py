@@ -141,7 +141,7 @@ def test_a_second_signal_ends_the_process_while_its_job_runs(start: Start, queue
     command.prints("closing after the running jobs")
     command.interrupt()
     assert command.ends() == 4, command.output
-    assert queue.get_active_count() == 1
+    assert queue.get_waiting_count() == 1
     assert command.output.count("left 1 unfinished job") == 1, command.output
 
 

@@ -76,7 +76,7 @@ def test_the_first_signal_waits_for_all_processes_and_a_second_one_does_not(star
     command.prints("closing 2 processes")
     command.interrupt()
     assert command.ends() == 4, command.output
-    assert queue.get_active_count() == 2
+    assert queue.get_waiting_count() == 2
 
 
 def test_processes_whose_supervisor_was_killed_end_by_themselves(start: Start, queue: Queue) -> None:

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from types import FrameType
 
 #: Seconds for the processes to end by themselves when all is ended by force.
-_LAST_CALLS: Final = 0.7
+_LAST_CALLS: Final = hard_exit.GRACE + hard_exit.GIVING_BACK
 #: Seconds after which a process that should have ended is killed.
-_SLACK: Final = hard_exit.GRACE + 0.5
+_SLACK: Final = _LAST_CALLS + 0.2
 #: What a process of the command may end with. Any other end is the handler's doing, and leaves jobs.
 _OWN_CODES: Final = frozenset({ENDED, FAILED, USAGE, NO_REDIS, ABANDONED})
 
