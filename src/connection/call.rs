@@ -15,7 +15,7 @@ use super::link::Link;
 use super::pace::Pace;
 use super::size;
 use super::wire::{NoReply, Wire};
-use super::{LinkState, Proven, Retry, ServerInfo};
+use super::{LinkState, Numbers, Proven, Retry, ServerInfo};
 use crate::error::{Error, Result};
 
 /// A bug that the fault suite has to find: a call is sent again although the first one may have been executed.
@@ -122,6 +122,14 @@ impl Link {
         self.pipeline_again(cmds, retry, &MaybeSent::default()).await
     }
 
+    /// As [`Link::pipeline`], for reads.
+    ///
+    /// # Errors
+    /// See [`Link::pipeline`].
+    pub async fn read_many(&self, reads: &[Cmd], numbers: Numbers) -> Result<Vec<Result<Value>>> {
+        self.pipeline_numbered(reads, Retry::Look, &MaybeSent::default(), numbers).await
+    }
+
     /// As [`Link::pipeline`]; `sent` knows of earlier tries.
     ///
     /// # Errors
@@ -132,6 +140,16 @@ impl Link {
         retry: Retry,
         sent: &MaybeSent,
     ) -> Result<Vec<Result<Value>>> {
+        self.pipeline_numbered(cmds, retry, sent, Numbers::Between).await
+    }
+
+    async fn pipeline_numbered<C: Borrow<Cmd>>(
+        &self,
+        cmds: &[C],
+        retry: Retry,
+        sent: &MaybeSent,
+        numbers: Numbers,
+    ) -> Result<Vec<Result<Value>>> {
         let mut results: Vec<Option<Result<Value>>> = (0..cmds.len()).map(|_| None).collect();
         let mut tries = self.tries(retry, sent);
         loop {
@@ -140,7 +158,7 @@ impl Link {
                 return Ok(results.into_iter().flatten().collect());
             }
             let wire = self.wire(&mut tries).await?;
-            let sent = wire.send_each(open.iter().map(|&slot| cmds[slot].borrow()));
+            let sent = wire.send_each(open.iter().map(|&slot| cmds[slot].borrow()), numbers);
             let replies = match self.in_time(&tries, sent).await {
                 Ok(replies) => replies,
                 Err(no_reply) => {

@@ -63,6 +63,15 @@ pub enum Proven {
     ByItself,
 }
 
+/// Where the numbers of a pipeline are. One always comes behind all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbers {
+    /// Behind each command.
+    Between,
+    /// Behind the last one: for reads whose replies may change places without harm.
+    Behind,
+}
+
 /// The state of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkState {

@@ -17,7 +17,7 @@ use super::fault::{describe, inspect, Fault};
 use super::proof::{Proof, Proofs, Verdict};
 use super::socket::{Address, Meter, WriteEnd};
 use super::topology::Located;
-use super::{Proven, ServerInfo};
+use super::{Numbers, Proven, ServerInfo};
 use crate::mutex::Mutex;
 
 /// The SHA-1 of no script: to ask for it changes nothing, and is refused at once.
@@ -113,14 +113,19 @@ impl Wire {
         self.prove(call, count, |replies| !replies.iter().any(|reply| self.proofs.know(reply))).await
     }
 
-    /// Sends commands in one write. Numbers come between their replies, too: none is taken for that to the command
+    /// Sends commands in one write. With numbers between their replies, too, none is taken for that to the command
     /// beside it.
-    pub async fn send_each<'a>(&self, cmds: impl IntoIterator<Item = &'a Cmd>) -> Result<Vec<Value>, NoReply> {
+    pub async fn send_each<'a>(
+        &self,
+        cmds: impl IntoIterator<Item = &'a Cmd>,
+        numbers: Numbers,
+    ) -> Result<Vec<Value>, NoReply> {
         let mut pipeline = Pipeline::new();
         // For each command that is sent, the number if it is one.
         let mut sent: Vec<Option<Proof>> = Vec::new();
         for cmd in cmds {
-            if let Some(proof) = self.proofs.next().filter(|_| !sent.is_empty()) {
+            let is_due = numbers == Numbers::Between && !sent.is_empty();
+            if let Some(proof) = is_due.then(|| self.proofs.next()).flatten() {
                 pipeline.add_command(proof.cmd().clone());
                 sent.push(Some(proof));
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use redis::Cmd;
 
 use super::{ask_timed, command, counts};
-use crate::connection::Link;
+use crate::connection::{Link, Numbers};
 use crate::error::{Error, Result};
 use crate::protocol::{reply, Keys};
 
@@ -44,7 +44,7 @@ async fn look(link: &Link, keys: &Keys, states: &[&str], start: usize, count: us
         let skipped = start.saturating_sub(listing.total);
         let missing = count - listing.ids.len();
         let reads = vec![counts::size(keys, state), range(keys, state, skipped, missing)];
-        let (found, busy) = ask_timed(link, reads).await?;
+        let (found, busy) = ask_timed(link, reads, Numbers::Between).await?;
         let [size, ids] = <[_; 2]>::try_from(found).map_err(|_| Error::Closed)?;
         listing.busy += busy;
         listing.total += usize::try_from(reply::integer(size)?).unwrap_or(0);

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use redis::{Cmd, ToRedisArgs, Value};
 
-use crate::connection::{Link, Retry};
+use crate::connection::{Link, Numbers, Retry};
 use crate::error::{Error, Result};
 use crate::protocol::{reply, Keys};
 
@@ -48,10 +48,10 @@ async fn ask_each<const N: usize>(link: &Link, commands: [Cmd; N]) -> Result<[Va
 }
 
 /// As [`ask`]; says for how long Redis was busy with it, too, by its own clock.
-async fn ask_timed(link: &Link, mut commands: Vec<Cmd>) -> Result<(Vec<Value>, Duration)> {
-    commands.insert(0, redis::cmd("TIME"));
-    commands.push(redis::cmd("TIME"));
-    let mut replies = ask(link, &commands).await?;
+async fn ask_timed(link: &Link, commands: Vec<Cmd>, numbers: Numbers) -> Result<(Vec<Value>, Duration)> {
+    let time = || std::iter::once(redis::cmd("TIME"));
+    let commands: Vec<Cmd> = time().chain(commands).chain(time()).collect();
+    let mut replies = link.read_many(&commands, numbers).await?.into_iter().collect::<Result<Vec<_>>>()?;
     let ended = replies.pop().ok_or(Error::Closed)?;
     let busy = reply::micros(ended)?.saturating_sub(reply::micros(replies.remove(0))?);
     Ok((replies, Duration::from_micros(u64::try_from(busy).unwrap_or(0))))
@@ -81,7 +81,7 @@ pub async fn job_fields_timed(
     ids: &[String],
     fields: &[String],
 ) -> Result<(Vec<Vec<Option<Vec<u8>>>>, Duration)> {
-    let (values, busy) = ask_timed(link, reads_of_fields(keys, ids, fields)).await?;
+    let (values, busy) = ask_timed(link, reads_of_fields(keys, ids, fields), Numbers::Between).await?;
     let values = values.into_iter().map(|values| reply::per_member(fields.len(), values));
     Ok((values.collect::<Result<_>>()?, busy))
 }
@@ -107,7 +107,8 @@ pub async fn lengths_timed(
 ) -> Result<(Vec<usize>, Duration)> {
     let length = |id: &String, field: &&str| command("HSTRLEN", &[keys.job(id).as_str(), field]);
     let reads = ids.iter().flat_map(|id| fields.iter().map(move |field| length(id, field)));
-    let (lengths, busy) = ask_timed(link, reads.collect()).await?;
+    // A length that is taken for that of another job costs some time, and nothing else.
+    let (lengths, busy) = ask_timed(link, reads.collect(), Numbers::Behind).await?;
     let lengths: Vec<i64> = lengths.into_iter().map(reply::integer).collect::<Result<_>>()?;
     let sum = |of_job: &[i64]| usize::try_from(of_job.iter().sum::<i64>()).unwrap_or(0);
     Ok((lengths.chunks(fields.len().max(1)).map(sum).collect(), busy))
