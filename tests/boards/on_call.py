@@ -1,7 +1,7 @@
 """How long does somebody on call need to find a cause: ``python -m tests.boards.on_call``.
 
 Plants incidents, one place after another, opens the dashboard, and asks as users would. The time of an answer counts
-from its question. ``--record`` adds the answers to ``on_call.json``; ``--docs`` writes docs/dashboard.md from that file.
+from its question. ``--record`` adds the answers to ``on_call.json``, and ``--docs`` writes docs/dashboard.md from it.
 Whether an answer is right is for somebody else to say: the causes are those of ``test_dashboard_walks.py``.
 """
 
