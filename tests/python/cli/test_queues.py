@@ -95,7 +95,8 @@ def test_counts_are_those_of_the_library(run: Callable, worked: Queue) -> None:
 def test_schedulers_are_listed_with_the_next_first(run: Callable, queue: Queue) -> None:
     queue.upsert_job_scheduler("yearly", {"pattern": "0 0 1 1 *", "tz": "Europe/Berlin"}, {"name": "report"})
     queue.upsert_job_scheduler("often", {"every": 60_000})
-    assert run("schedulers", queue.name, "--json").json == queue.get_job_schedulers(asc=True)
+    found = run("schedulers", queue.name, "--json").json
+    assert found == [{**one, "stopped": None} for one in queue.get_job_schedulers(asc=True)]
     header, *rows = run("schedulers", queue.name).out.splitlines()
     assert header.startswith("id") and [row.split()[0] for row in rows] == ["often", "yearly"]
     # Each in its own time zone, so that the next time is that of the pattern.
@@ -120,6 +121,23 @@ def test_a_scheduler_is_removed_by_its_id_after_a_question(run: Callable, queue:
         "queue": queue.name, "removed": ["nightly"],
     }  # fmt: skip
     assert [scheduler["key"] for scheduler in queue.get_job_schedulers()] == ["hourly"]
+
+
+def test_a_scheduler_that_makes_no_more_jobs_is_stopped_and_has_no_next_run(
+    run: Callable, queue: Queue, redis: Redis
+) -> None:
+    queue.upsert_job_scheduler("hourly", {"every": 3_600_000})
+    queue.upsert_job_scheduler("nightly", {"pattern": "0 3 * * *"})
+    (next_one,) = [one["next"] for one in queue.get_job_schedulers() if one["key"] == "nightly"]
+    redis.zrem(queue.to_key("delayed"), f"repeat:nightly:{next_one}")
+    redis.delete(queue.to_key(f"repeat:nightly:{next_one}"))
+    listed = run("schedulers", queue.name)
+    assert (
+        re.search(r"^nightly .* stopped ", listed.out, re.MULTILINE) and "nightly: It makes no more jobs" in listed.err
+    )
+    assert "nightly" not in run("schedulers", queue.name, "--next", "2").out
+    coming = {one["key"]: len(one["coming"]) for one in run("schedulers", queue.name, "--next", "2", "--json").json}
+    assert coming == {"hourly": 2, "nightly": 0}
 
 
 def test_schedulers_shows_the_next_runs_by_their_time(run: Callable, queue: Queue) -> None:

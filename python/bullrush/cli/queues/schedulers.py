@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 
 from bullrush.cli.terminal.asking import add_yes, confirm
 from bullrush.cli.terminal.ending import USAGE, CommandError
 from bullrush.cli.terminal.options import add_queue, count, known_queue
 from bullrush.cli.terminal.output import moment, say, write, write_json, write_table
-from bullrush.inspection import coming_runs
+from bullrush.extending import now_ms, run_blocking
+from bullrush.inspection import coming_runs, stopped
 from bullrush.scheduler import SchedulerJson
 
 EXAMPLES = """\
@@ -44,8 +44,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the schedulers, the next due first.
 
-    JSON: a list of `SchedulerJson`, with ``--next`` each with ``coming``, a list of times; pruned or removed:
-    ``{"queue", "removed": [id]}``.
+    JSON: a list of `SchedulerJson`, each with ``stopped``, why it makes no more jobs or null, and with ``--next`` with
+    ``coming``, a list of times; pruned or removed: ``{"queue", "removed": [id]}``.
     """
     if options.prune and options.remove:
         raise CommandError("give either --prune or --remove", USAGE)
@@ -53,11 +53,18 @@ def run(options: argparse.Namespace) -> int:
         return _prune(options)
     if options.remove:
         return _remove(options)
-    found = known_queue(options).get_job_schedulers(asc=True)
-    if options.next:
-        return _print_coming(found, options)
+    queue, now = known_queue(options), now_ms()
+    found = queue.get_job_schedulers(asc=True)
+    broken = run_blocking(stopped(queue.core, found, now))
+    coming = {one["key"]: [] if one["key"] in broken else coming_runs(one, now, options.next or 1) for one in found}
     if options.json:
-        write_json(found)
+        runs = {key: {"coming": times} for key, times in coming.items()} if options.next else {}
+        write_json([{**one, "stopped": broken.get(one["key"]), **runs.get(one["key"], {})} for one in found])
+        return 0
+    for id, why in broken.items():
+        say(f"{id}: {why} `bullrush doctor {queue.name}` says what to do.")
+    if options.next:
+        _print_coming(found, coming, queue.name)
     elif not found:
         say(f"The queue {options.queue!r} has no job schedulers.")
     else:
@@ -69,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
                 scheduler.get("pattern"),
                 scheduler.get("every"),
                 scheduler.get("tz"),
-                moment(scheduler["next"], scheduler.get("tz") or "UTC"),
+                "stopped" if scheduler["key"] in broken else moment(scheduler["next"], scheduler.get("tz") or "UTC"),
                 scheduler.get("iteration_count"),
             ]
             for scheduler in found
@@ -78,20 +85,15 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print_coming(found: Sequence[SchedulerJson], options: argparse.Namespace) -> int:
-    now = int(time.time() * 1_000)
-    coming = [(one, coming_runs(one, now, options.next)) for one in found]
-    if options.json:
-        write_json([{**one, "coming": times} for one, times in coming])
-        return 0
+def _print_coming(found: Sequence[SchedulerJson], coming: Mapping[str, Sequence[int]], queue: str) -> None:
     runs = sorted(
-        ((at, one["key"], one.get("name"), one.get("tz")) for one, times in coming for at in times), key=itemgetter(0)
+        ((at, one["key"], one.get("name"), one.get("tz")) for one in found for at in coming[one["key"]]),
+        key=itemgetter(0),
     )
     if runs:
         write_table(["next", "id", "job name"], [[moment(at, tz or "UTC"), key, name] for at, key, name, tz in runs])
     else:
-        say(f"Nothing comes: the queue {options.queue!r} has no job scheduler that goes on.")
-    return 0
+        say(f"Nothing comes: the queue {queue!r} has no job scheduler that goes on.")
 
 
 def _prune(options: argparse.Namespace) -> int:
