@@ -118,7 +118,7 @@ async def sentences(
     found += [
         _of_finding(finding)
         for finding in report.findings
-        if finding.code not in _SAID and _may_be_told(finding, {line.queue for line in lines}, hidden)
+        if finding.code not in _SAID and _is_for_viewer(finding, {line.queue for line in lines}, hidden)
     ]
     found.sort(key=lambda sentence: sentence.rank)
     shown = [{"queue": one.queue, "text": one.text, "page": one.page, "urgent": one.urgent} for one in found[:_MOST]]
@@ -177,7 +177,7 @@ def _of_finding(finding: Finding) -> Sentence:
     return Sentence(1 if urgent else 5, finding.queue, text, _PAGES.get(finding.code, ""), urgent=urgent)
 
 
-def _may_be_told(finding: Finding, seen: Collection[str], hidden: Collection[str]) -> bool:
+def _is_for_viewer(finding: Finding, seen: Collection[str], hidden: Collection[str]) -> bool:
     """Tell whether a finding says nothing about a queue that the viewer may not see."""
     if finding.queue is not None and finding.queue not in seen:
         return False
