@@ -80,11 +80,13 @@ def _not_found(sentence: str) -> NoReturn:
 async def _gone(asked: Asked, job_id: str) -> Answer | None:
     """Return the page of a job that is in the history and no more in Redis; None if it is in neither."""
     memory, queue = asked.source.memory, asked.queue_name
-    past = await life(asked, job_id)
     found = None if memory is None else await memory.ask(lambda history: history.find(queue, job_id=job_id, limit=1))
-    if past is None or not found:
+    if not found:
         return None
     (job,) = found
+    past = await life(asked, job_id, heard=job.at)
+    if past is None:
+        return None
     may = await asked.viewer.rights(queue)
     content = {
         "queue": queue,
