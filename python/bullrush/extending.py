@@ -24,7 +24,7 @@ from bullrush.base.signatures import shows_options
 from bullrush.base.connected import forget_environment
 
 # Options of a class: one line each, with check, default and text.
-from bullrush.base.due import DueWork
+from bullrush.base.due import STUCK_AFTER, DueWork
 from bullrush.base.options import CallOptions, HandleOptions
 from bullrush.values.options import Option, Settings, checked_options, declare_options
 
@@ -90,7 +90,6 @@ from bullrush.job.row_options import RowColumns, RowOptions, row_plan
 from bullrush.queue.adding import QueueAdding
 from bullrush.queue.discovery import Master, QueueScan, find_masters
 from bullrush.queue.getters import QueueGetters
-from bullrush.queue.health import STUCK_AFTER
 from bullrush.queue.inspection import NEWEST_FAILURES
 from bullrush.queue.queue import QueueCalls
 from bullrush.queue.seen import VERBS, SeenJob, Verb, change_seen, has_moved, seen_jobs

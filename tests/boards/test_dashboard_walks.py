@@ -58,7 +58,7 @@ WALKS: Final = {
         "1 job failed in the last hour with", (_sentence("invoices"),), "job stalled more than allowable limit"
     ),
     "broken scheduler": Walk(
-        "A job scheduler makes no more jobs: 1 scheduler.",
+        "A job scheduler makes no more jobs: 1 scheduler (nightly).",
         (_sentence("billing"),),
         "✕ stopped It makes no more jobs: its latest one was removed",
     ),
@@ -67,7 +67,7 @@ WALKS: Final = {
     "slots held by hung jobs": Walk(
         "All 4 slots of the global concurrency are taken, and no job has started for",
         (_sentence("uploads"),),
-        "4 run now.",
+        "All 4 slots of the global concurrency are taken, and no job has started for",
     ),
     "hung worker": Walk(
         "1 job runs, and no other one has started for 25 min", (_sentence("scans"), _tab("slow")), "25 min"
@@ -75,12 +75,19 @@ WALKS: Final = {
     "deaf worker": Walk(
         "Nobody has taken a job yet; 5 jobs wait, the oldest for 12 min.",
         (_sentence("letters"),),
-        "1 worker is connected, and takes no job.",
+        "has sent nothing since it connected",
+    ),
+    "waiting job of a deaf worker": Walk(
+        "", (_row("letters"), ".rows td.id a"), "It waits: the connected worker takes no job"
     ),
     "parent of a failed child": Walk("", (_row("orders"), ".rows td.id a"), "(failed)"),
+    "parent that waits": Walk("", (_row("orders"),), "1 job waits for its children."),
     "full Redis": Walk("The memory is nearly full", (), "Raise maxmemory"),
     "target without worker": Walk(
-        "No worker is connected; 12 jobs wait", (_sentence("render~cap.gpu"),), "No worker is connected."
+        "No worker whose profile matches is connected; 12 jobs wait", (_sentence("render~cap.gpu"),), "its jobs need"
+    ),
+    "target without worker, from its queue": Walk(
+        "", (_row("render"),), "12 jobs for the target cap.gpu wait, and no worker whose profile matches is connected."
     ),
 }
 
@@ -120,9 +127,16 @@ def _ours(plant: Callable[[str], AbstractContextManager[None]]) -> Callable[[], 
 #: By who uses the queues: what plants incidents on a server, and which these are. The first page has seven sentences.
 FIRST: Final = ("no worker", "forgotten pause", "failures of three errors", "poison job", "broken scheduler")
 TABLE: Final = ("rate limit", "one slow name")
-SECOND: Final = ("hung worker", "deaf worker", "parent of a failed child")
+TARGET: Final = ("target without worker", "target without worker, from its queue")
+SECOND: Final = (
+    "hung worker",
+    "deaf worker",
+    "waiting job of a deaf worker",
+    "parent of a failed child",
+    "parent that waits",
+)
 PLACES: Final = {
-    "ours": (_ours(_ours_many), (*FIRST, *TABLE, "slots held by hung jobs", "target without worker")),
+    "ours": (_ours(_ours_many), (*FIRST, *TABLE, "slots held by hung jobs", *TARGET)),
     "ours, more": (_ours(_ours_more), SECOND),
     "ours, full": (_ours(_ours_full), ("full Redis",)),
     **{

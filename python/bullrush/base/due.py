@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 #: Seconds after which work that seems stuck is looked at again: it may have become due just now.
 SECOND_LOOK: Final = 0.25
+#: Work that is due for so many ms, while nobody claims any, is stuck.
+STUCK_AFTER: Final = 60_000
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,14 @@ class DueWork:
         if self.oldest_age is not None and self.oldest_age < stuck_after:
             return False
         return claimed is None or claimed >= stuck_after
+
+    def is_ignored(self, stuck_after: int) -> bool:
+        """Tell whether work is due and may start, and nothing runs: workers that are connected do not take it.
+
+        Args:
+            stuck_after: after how many ms without a start that is a problem.
+        """
+        return not self.active and self.is_stuck(self.last_start_age, stuck_after)
 
     def is_still_stuck(self, before: DueWork, stuck_after: int) -> bool:
         """Tell, of work that seemed stuck ``before``, whether it does so after `SECOND_LOOK`.

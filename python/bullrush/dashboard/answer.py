@@ -64,8 +64,8 @@ class Done:
 
     def content(self) -> dict[str, Any]:
         """Return what a program gets."""
-        told = {"queue": self.queue, "done": self.text, "command": self.command, "stayed": list(self.stayed)}
-        return {**told, **self.further}
+        said = {"queue": self.queue, "done": self.text, "command": self.command, "stayed": list(self.stayed)}
+        return {**said, **self.further}
 
 
 @dataclass(frozen=True)
@@ -147,8 +147,8 @@ class Asked:
         }
         source = None if self.request.client is None else self.request.client.host
         who, where = self.viewer.name, (self.audit.server, self.audit.prefix, self.queue_name)
-        told = self.masks.hide(outcome)
-        self.audit.note(Line(who, source, *where, what, job, meant, told, done, counts or {}))
+        text = self.masks.hide(outcome)
+        self.audit.note(Line(who, source, *where, what, job, meant, text, done, counts or {}))
 
 
 async def demand_known(queue: Queue) -> None:

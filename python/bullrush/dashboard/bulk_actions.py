@@ -46,7 +46,7 @@ async def make(verb: Verb, asked: Asked) -> Done:
         asked.note(f"{verb} many", sentence(bulk), done=bulk.trouble is None, filter=meant, counts=bulk.counts())
 
     await asked.bulks.start(bulk, asked.queue, note)
-    content = await told(asked, bulk)
+    content = await content_as_seen(asked, bulk)
     return Done(asked.queue_name, content["sentence"], bulk.command, page=("bulk", bulk.id), further=content)
 
 
@@ -68,8 +68,8 @@ async def retry_group(asked: Asked) -> Done:
     return Done(asked.queue_name, text, bulk.command, reasons[:NAMED], counts=bulk.counts())
 
 
-async def told(asked: Asked, bulk: Bulk) -> dict[str, Any]:
-    """Return what the viewer is told of a change: errors may name jobs of queues that the viewer may not see."""
+async def content_as_seen(asked: Asked, bulk: Bulk) -> dict[str, Any]:
+    """Return what this viewer sees of a change: errors may name jobs of queues that the viewer may not see."""
 
     async def seen(text: str) -> str:
         return text if await asked.viewer.names_only_seen(text) else f"It is about {ELSEWHERE[3:]}."

@@ -211,7 +211,7 @@ def _rate(value: float) -> str:
     """Return so many per second; of what is seldom how many per minute."""
     if 0 < value < 0.1:
         return f"{value * 60:.1f}/min"
-    return f"{value:,.0f}" if value >= 10 or value == 0 else f"{value:.1f}"
+    return f"{value:,.0f}/s" if value >= 10 or value == 0 else f"{value:.1f}/s"
 
 
 def _bytes(value: int) -> str:

@@ -39,7 +39,7 @@ class Search:
         self._queue, self._state, self._where, self._sift = queue, state, where, sift
         self._budget = budget
         self._beginning = asyncio.Lock()
-        self._has_begun = self._was_told = False
+        self._has_begun = self._was_shown = False
         self._after: SearchPosition | None = None
         self._task: asyncio.Task[None] | None = None
         self._trouble: BullrushError | None = None
@@ -63,7 +63,7 @@ class Search:
         """Begin, or see to it that the search goes on while somebody looks.
 
         Args:
-            anew: a search that has ended, of which somebody has been told, begins anew.
+            anew: a search that has ended, and whose end somebody has seen, begins anew.
             goes_on: it looks at more than the newest jobs.
 
         Raises:
@@ -71,9 +71,9 @@ class Search:
         """
         self._looked = monotonic()
         async with self._beginning:
-            if not self._has_begun or (self._was_told and (anew or self.total <= _FEW)):
+            if not self._has_begun or (self._was_shown and (anew or self.total <= _FEW)):
                 await self._begin()
-            self._was_told = self.has_ended
+            self._was_shown = self.has_ended
         if self._trouble is not None:
             trouble, self._trouble = self._trouble, None
             raise trouble

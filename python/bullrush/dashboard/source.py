@@ -70,9 +70,20 @@ class Seldom(Generic[T]):
         if found is None:
             async with self._lock:
                 found = self._younger_than(_TOO_OLD * self._every) or await self._renew()
-        elif self._younger_than(self._every) is None and (self._renewal is None or self._renewal.done()):
-            self._renewal = asyncio.create_task(self._renew_quietly())
+        elif self._younger_than(self._every) is None:
+            self._renew_soon()
         return found.value
+
+    def known(self) -> T | None:
+        """Return the value if somebody has asked for it lately, without waiting for a new one; None otherwise."""
+        if self._found is not None and self._younger_than(self._every) is None:
+            self._renew_soon()
+        found = self._younger_than(_TOO_OLD * self._every)
+        return None if found is None else found.value
+
+    def _renew_soon(self) -> None:
+        if self._renewal is None or self._renewal.done():
+            self._renewal = asyncio.create_task(self._renew_quietly())
 
     def _younger_than(self, seconds: float) -> _Found[T] | None:
         return self._found if self._found is not None and time.monotonic() - self._found.at < seconds else None

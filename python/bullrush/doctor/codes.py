@@ -134,7 +134,8 @@ CODES: Final[dict[str, Code]] = {
     "BR112": Code(
         "A job scheduler makes no more jobs",
         "fault",
-        "Start a worker of bullrush, which repairs it two minutes after its time, or write the scheduler again",
+        "Write the scheduler again, or run `bullrush doctor --fix` if it has no limit. A connected worker of bullrush "
+        "does it, too, but only two minutes after the time of the missing job, whose run is lost then",
         "writes the scheduler again, if it has no limit",
     ),
     "BR113": Code(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from bullrush.base.due import STUCK_AFTER
 from bullrush.errors import MalformedJobError
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ class Why:
         state: as `Job.get_state` names it; ``unknown`` if the job is in no list or set.
         sentence: the reason, with numbers.
         reasons: the same for programs, the most important one first. A job that waits: ``paused``, ``no-worker``,
-            ``concurrency``, ``rate-limit``, ``position``; or ``next`` if nothing keeps it. A delayed one: ``delay``,
-            ``backoff``, ``scheduler`` or ``overdue``, then ``paused`` and ``no-worker``. Others: ``children``,
+            ``deaf-workers``, ``concurrency``, ``rate-limit``, ``position``; or ``next`` if nothing keeps it. A delayed
+            one: ``delay``, ``backoff``, ``scheduler`` or ``overdue``, then as one that waits. Others: ``children``,
             ``failed-child``, ``running``, ``claimed``, ``no-lock``, ``completed``, ``failed``, ``no-data``, ``lost``,
             ``gone``.
         position: at which place it waits, 1 for the next one; None if it does not wait.
@@ -148,6 +149,8 @@ def _closed(seen: Seen) -> list[tuple[str, str]]:
         found.append(("paused", "the queue is paused"))
     if seen.takers == 0:
         found.append(("no-worker", _who_is_missing(seen)))
+    elif seen.takers and seen.work.is_ignored(STUCK_AFTER):
+        found.append(("deaf-workers", _who_is_deaf(seen.takers)))
     return found
 
 
@@ -159,6 +162,12 @@ def _who_is_missing(seen: Seen) -> str:
     workers = _counted(seen.workers, "connected worker")
     takes = "takes" if seen.workers == 1 else "take"
     return f"the {workers} {takes} only jobs with a target that {'it fits' if seen.workers == 1 else 'they fit'}"
+
+
+def _who_is_deaf(workers: int) -> str:
+    if workers == 1:
+        return "the connected worker takes no job"
+    return f"none of {workers:,} connected workers takes a job"
 
 
 def _limits(seen: Seen) -> list[tuple[str, str]]:

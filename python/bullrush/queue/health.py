@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from bullrush.base.due import SECOND_LOOK, DueWork, due_work
+from bullrush.base.due import SECOND_LOOK, STUCK_AFTER, DueWork, due_work
 from bullrush.base.handle import Handle
 from bullrush.base.operation import operation, sleep
 from bullrush.errors import ConnectionLostError
@@ -21,8 +21,6 @@ Problem: TypeAlias = Literal["disconnected", "unauthorized", "refused", "deaf", 
 
 #: Of a queue. crowded: more jobs wait than max_waiting. late: a job has been due for longer than max_oldest.
 QueueProblem: TypeAlias = Literal["disconnected", "stuck", "crowded", "late"]
-
-STUCK_AFTER: Final = 60_000
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,10 @@ FOUND = {
     "forgottenPause": ("It is paused; 58 jobs wait, and the next one was added 3 h ago.", "It is paused:"),
     "failuresOfThreeErrors": ("2,000 jobs failed in the last hour, most with Error: no address", "3 causes"),
     "poisonJob": ("1 job failed in the last hour with", "job stalled more than allowable limit"),
-    "brokenScheduler": ("A job scheduler makes no more jobs: 1 scheduler.", "schedulers 1"),
+    "brokenScheduler": (
+        "A job scheduler makes no more jobs: 1 scheduler (nightly).",
+        "✕ stopped It makes no more jobs",
+    ),
     "hungSlots": ("All 4 slots of the global concurrency are taken, and no job has started", "4 run now."),
     "hungWorker": ("1 job runs, and no other one has started for 25 min", "1 scan 25 min ago"),
     "failedChild": ("1 job failed in the last hour with Error: no boxes", "Error: no boxes"),

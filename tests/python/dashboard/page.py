@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import httpx
+from redis import Redis
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
@@ -66,3 +67,15 @@ def mounted(url: str, **options: Any) -> Page:
     """Mount a dashboard and look at it; by default as somebody who may do everything."""
     given = {"authenticate": lambda request: "ada", "authorize": lambda name, action, queue: True, **options}
     return Page(Starlette(routes=[Mount("/ops", app(url, **given))]))
+
+
+def said(page: Page, queue: str) -> list[str]:
+    """Return the sentences of the first page about a queue."""
+    return [one["text"] for one in page.json("/?all=1")["attention"] if one["queue"] == queue]
+
+
+def older(redis: Redis, queue: str, milliseconds: int) -> None:
+    """Let all jobs of a queue have been added earlier."""
+    for key in redis.scan_iter(f"bull:{queue}:*"):
+        if redis.type(key) == "hash" and (added := redis.hget(key, "timestamp")):
+            redis.hset(key, "timestamp", int(added) - milliseconds)

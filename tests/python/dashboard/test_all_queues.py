@@ -216,7 +216,7 @@ def test_a_scheduler_that_makes_no_more_jobs_is_marked_with_the_reason(page: Pag
     redis.hset(queue.to_key("repeat:late:1000"), mapping={"name": "x", "timestamp": 1, "finishedOn": 2_000})
     own = {one["id"]: one["stopped"] for one in page.json(f"/q/{queue.name}/schedulers")["schedulers"]}
     assert own["hourly"] is None
-    assert "its latest one was removed" in own["nightly"] and "write the scheduler again" in own["nightly"]
+    assert "its latest one was removed" in own["nightly"] and "Write the scheduler again" in own["nightly"]
     assert "its latest one has ended, and nobody has added the next one" in own["late"]
     for id, why in own.items():
         shown = scheduler_of(page, queue, id)

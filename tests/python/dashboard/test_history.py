@@ -150,7 +150,8 @@ def test_what_comes_in_and_goes_out_is_on_the_first_page(seen: Page, queue: Queu
     # The queue is recorded for less than a minute, so there may have been more before.
     assert rates["exact"] is False
     text = seen.html("/")
-    assert "In/s" in text and "In the last 30 minutes 20 completed and 1 failed" in text
+    assert ">In<th" in text and "/s</span><td" in text and "?: nothing was seen" in text
+    assert "In the last 30 minutes 20 completed and 1 failed" in text
 
 
 def test_what_was_counted_before_is_not_lost(queue: Queue, history: History) -> None:
@@ -370,3 +371,15 @@ def test_hostile_texts_of_a_history_run_nowhere(seen: Page, queue: Queue, histor
     work(queue, history, f"a{hostile}", "2")
     for path in (f"/q/{queue.name}/history", f"/q/{queue.name}/history?name=%22%3E%3Cimg", f"/q/{queue.name}/jobs/2"):
         assert "<img" not in seen.html(path) and "<script>" not in seen.html(path)
+
+
+def test_a_job_that_is_gone_goes_on_with_nothing(seen: Page, queue: Queue, history: History, redis: Redis) -> None:
+    queue.add("x", {}, delay=3_600_000)
+    wait_until(lambda: history.find(queue.name, job_id="1"))
+    assert seen.json(f"/q/{queue.name}/jobs/1")["life"]["goes_on"]
+    redis.delete(queue.to_key("1"), queue.to_key("delayed"))
+    found = seen.json(f"/q/{queue.name}/jobs/1")
+    assert found["state"] == "gone" and not found["life"]["goes_on"] and found["life"]["bars"]
+    assert found["life"]["end"] == found["at"] == found["life"]["bars"][-1]["end"]
+    text = seen.html(f"/q/{queue.name}/jobs/1")
+    assert "Its end was not seen" in text and "so far" not in text and "goes on" not in text

@@ -12,7 +12,7 @@ import pytest
 from redis import Redis
 
 from bullrush import FlowProducer, Queue, Worker
-from tests.python.dashboard.page import Page
+from tests.python.dashboard.page import Page, older, said
 from tests.waiting import wait_until
 
 _HOUR = 3_600_000
@@ -22,7 +22,7 @@ _HOUR = 3_600_000
 def all_sentences(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other tests on this server may leave queues that need a human, too: no sentence is left out for them."""
     if "seven" not in request.node.name:
-        monkeypatch.setattr("bullrush.dashboard.pages.attention._MOST", 10_000)
+        monkeypatch.setattr("bullrush.dashboard.pages.overview.FIRST", 10_000)
         monkeypatch.setattr("bullrush.dashboard.pages.attention._FAILING", 10_000)
 
 
@@ -30,18 +30,6 @@ def line_of(page: Page, queue: str) -> dict[str, object]:
     """Return what the first page says about a queue."""
     (line,) = [line for line in page.json("/")["queues"] if line["queue"] == queue]
     return line
-
-
-def said(page: Page, queue: str) -> list[str]:
-    """Return the sentences of the first page about a queue."""
-    return [one["text"] for one in page.json("/")["attention"] if one["queue"] == queue]
-
-
-def older(redis: Redis, queue: str, milliseconds: int) -> None:
-    """Let all jobs of a queue have been added earlier."""
-    for key in redis.scan_iter(f"bull:{queue}:*"):
-        if redis.type(key) == "hash" and (added := redis.hget(key, "timestamp")):
-            redis.hset(key, "timestamp", int(added) - milliseconds)
 
 
 def test_the_first_page_has_the_numbers_of_each_queue(page: Page, worked: Queue) -> None:

@@ -64,6 +64,8 @@ class Plan:
             besides = f" Besides, {' and '.join(closed)}." if closed else ""
             return f"It starts in TIME at the earliest: it has a delay.{besides}"
         if self.kind == "overdue":
+            if not closed and not self.active and self.rate is None and self.slots != 0:
+                closed = ["the connected worker takes no job"]
             what = "; ".join(closed) or "the next worker that looks for jobs moves it to the others"
             return f"It has been due for TIME (it has a delay): {what}."
         texts = list(closed)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from bullrush.dashboard.answer import Answer, Asked, demand_known
 from bullrush.dashboard.commands import command
+from bullrush.dashboard.pages.all.connections import Connected, connections
+from bullrush.dashboard.pages.onset import onset
 from bullrush.dashboard.reading import whole_job
 from bullrush.extending import NEWEST_FAILURES
 from bullrush.inspection import FailureGroup
@@ -22,10 +25,11 @@ async def failures(asked: Asked) -> Answer:
     await demand_known(asked.queue)
     groups = await asked.queue.failures()
     total = await asked.queue.get_failed_count()
+    connected = await connections([asked.queue]) or []
     content = {
         "queue": asked.queue_name,
         "may": await asked.viewer.rights(asked.queue_name),
-        "groups": [await _shown(asked, group) for group in groups[:_MOST]],
+        "groups": [await _shown(asked, group, connected) for group in groups[:_MOST]],
         "more_groups": max(0, len(groups) - _MOST),
         "looked_at": sum(group.count for group in groups),
         "failed": total,
@@ -34,7 +38,7 @@ async def failures(asked: Asked) -> Answer:
     return Answer("failures.html", f"{asked.queue_name}: failures", content)
 
 
-async def _shown(asked: Asked, group: FailureGroup) -> dict[str, Any]:
+async def _shown(asked: Asked, group: FailureGroup, connected: Sequence[Connected]) -> dict[str, Any]:
     names = list(group.names.items())
     return {
         "id": group.id,
@@ -42,6 +46,7 @@ async def _shown(asked: Asked, group: FailureGroup) -> dict[str, Any]:
         "label": await shown_label(asked, asked.queue_name, group),
         "first": group.first,
         "last": group.last,
+        "onset": onset(group.first, {asked.queue_name}, connected),
         "names": []
         if asked.masks.veil().needed
         else [{"name": name, "count": count} for name, count in names[:_NAMES]],

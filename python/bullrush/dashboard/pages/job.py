@@ -69,7 +69,7 @@ async def job(asked: Asked) -> Answer:
     # What is hidden or cannot be read is refused by the forms.
     content["editable"] = {"edit", "data"} <= set(may) and not known.broken and content["data"] == known.data
     content["copyable"] = content["editable"] and content["name"] == found.name
-    content["sentence"] = await _told(asked, veil, sentence)
+    content["sentence"] = await _text_as_seen(asked, veil, sentence)
     return Answer("job.html", f"{queue.name} {job_id}", content)
 
 
@@ -80,11 +80,13 @@ def _not_found(sentence: str) -> NoReturn:
 async def _gone(asked: Asked, job_id: str) -> Answer | None:
     """Return the page of a job that is in the history and no more in Redis; None if it is in neither."""
     memory, queue = asked.source.memory, asked.queue_name
-    past = await life(asked, job_id)
     found = None if memory is None else await memory.ask(lambda history: history.find(queue, job_id=job_id, limit=1))
-    if past is None or not found:
+    if not found:
         return None
     (job,) = found
+    past = await life(asked, job_id, heard=job.at)
+    if past is None:
+        return None
     may = await asked.viewer.rights(queue)
     content = {
         "queue": queue,
@@ -104,7 +106,7 @@ def _named(relatives: dict[str, Any]) -> list[tuple[str, str]]:
     return [(child["queue"], child["id"]) for child in relatives["children"]["shown"]]
 
 
-async def _told(asked: Asked, veil: Veil, text: str) -> str:
+async def _text_as_seen(asked: Asked, veil: Veil, text: str) -> str:
     """Return a text that bullrush or BullMQ wrote, as the viewer may see it."""
     return veil.text(text) if await asked.viewer.names_only_seen(text) else f"It is about {ELSEWHERE[3:]}."
 
@@ -141,10 +143,10 @@ async def _values(asked: Asked, known: ReadJob, veil: Veil) -> dict[str, Any]:
         "progress": veil.value(found.progress),
         "options": veil.value(options),
         "deduplication": veil.text(found.deduplication_id) if found.deduplication_id else None,
-        "reason": None if reason is None else await _told(asked, veil, reason),
+        "reason": None if reason is None else await _text_as_seen(asked, veil, reason),
         # The newest first. Other programs may have put anything there.
         "errors": [
-            await _told(asked, veil, readable_trace(text))
+            await _text_as_seen(asked, veil, readable_trace(text))
             for text in reversed(found.stacktrace)
             if isinstance(text, str)
         ],

@@ -10,33 +10,39 @@ from bullrush.dashboard.answer import Answer, Asked, demand_known
 from bullrush.dashboard.bulk import RIGHTS, STATES
 from bullrush.dashboard.commands import command
 from bullrush.dashboard.filtering import asked_where
+from bullrush.dashboard.pages.attention import sentences_of_queue
 from bullrush.dashboard.pages.failures import ELSEWHERE
 from bullrush.dashboard.pages.limits import limits
+from bullrush.dashboard.pages.line import lines
+from bullrush.dashboard.pages.routes import route_of, unserved_routes
 from bullrush.dashboard.pages.searching import PAGE, Found, of_failure, searched
 from bullrush.dashboard.reading import read
 from bullrush.dashboard.refusal import RefusalError
 from bullrush.errors import InvalidOptionError
 from bullrush.extending import FINISHED, VERBS, registered_routes, run_async
-from bullrush.inspection import Where, count_workers, due_work
+from bullrush.inspection import Where
 
 #: Those that somebody looks for first come first.
 TABS: Final = ("active", "waiting", "prioritized", "delayed", "waiting-children", "failed", "completed")
+#: So many routes without a worker have a sentence; the page of the routes has all.
+_UNSERVED: Final = 5
 
 
 async def jobs(asked: Asked) -> Answer:
     """Return the page."""
     queue = asked.queue
     await demand_known(queue)
-    counts, work, workers, schedulers, routes = await asyncio.gather(
+    counts, [line], schedulers, routes, route = await asyncio.gather(
         queue.get_job_counts(),
-        run_async(due_work(queue.core)),
-        run_async(count_workers(queue, [queue.name])),
+        lines([queue]),
         queue.get_job_schedulers_count(),
         run_async(registered_routes(queue)),
+        route_of(asked),
     )
+    work = line.work
     # The jobs of a paused queue are in another list, but they wait all the same.
     counts["waiting"] += counts.pop("paused")
-    connected = workers[queue.name]
+    unserved = await unserved_routes(asked) if routes else []
     state = asked.query("state") or next((state for state in TABS if counts[state]), "waiting")
     if state not in TABS:
         raise RefusalError(404, f"There is no state {state!r}; there are {', '.join(TABS)}.")
@@ -52,9 +58,13 @@ async def jobs(asked: Asked) -> Answer:
     content = {
         "queue": queue.name,
         "paused": work.paused,
-        "limits": limits(work, connected),
+        "attention": [sentence.content() for sentence in await sentences_of_queue(asked, line)],
+        "route": route,
+        "unserved": unserved[:_UNSERVED],
+        "more_unserved": max(0, len(unserved) - _UNSERVED),
+        "limits": limits(queue.name, line.found, line.workers),
         "counts": counts,
-        "workers": connected,
+        "workers": line.workers,
         "schedulers": schedulers,
         "routes": len(routes),
         "recorded": asked.source.memory is not None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, Final
 
@@ -23,7 +23,11 @@ ChildrenOf = Callable[[str, str], Awaitable[list[tuple[str, str]]]]
 
 
 async def life(
-    asked: Asked, job_id: str, processed_on: int | None = None, children_of: ChildrenOf | None = None
+    asked: Asked,
+    job_id: str,
+    processed_on: int | None = None,
+    children_of: ChildrenOf | None = None,
+    heard: int | None = None,
 ) -> dict[str, Any] | None:
     """Return what is remembered of a job; None if there is no history, or nothing of this job in it.
 
@@ -32,6 +36,7 @@ async def life(
         job_id: the job.
         processed_on: its last start by its own hash, if it still exists.
         children_of: tells which children a job has that the viewer may see.
+        heard: when a job that is gone was last heard of: its life ends there.
     """
     queue, memory = asked.queue_name, asked.source.memory
     if memory is None:
@@ -40,6 +45,8 @@ async def life(
     bars = await _bars(asked, queue, job_id, processed_on)
     if known is None or not bars:
         return None
+    if heard is not None:
+        bars = _until(bars, heard)
     relatives: list[dict[str, Any]] = []
     if children_of is not None:
         await _add_children(asked, (queue, job_id), children_of, relatives, 1)
@@ -76,6 +83,15 @@ def last_life(bars: Sequence[Bar]) -> list[Bar]:
         if bars[place].number == 1 and (before.outcome is not None or before.number not in (1, None)):
             start = place
     return list(bars[start:])
+
+
+def _until(bars: Sequence[Bar], heard: int) -> list[Bar]:
+    """Let the last bar end where the job was last heard of: one that is gone goes on with nothing."""
+    return [
+        replace(bar, end=max(bar.begin, heard)) if bar.end is None else bar
+        for bar in bars
+        if bar.end is not None or bar.doing != "gap" or len(bars) == 1
+    ]
 
 
 async def _add_children(

@@ -30,7 +30,7 @@ async def schedulers(asked: Asked) -> Answer:
                 "time_zone": one.get("tz"),
                 "next": one["next"],
                 "made": one.get("iteration_count"),
-                "stopped": told(broken.get(one["key"])),
+                "stopped": why_and_advice(broken.get(one["key"])),
             }
             for one in found
         ],
@@ -38,6 +38,6 @@ async def schedulers(asked: Asked) -> Answer:
     return Answer("schedulers.html", f"{asked.queue_name}: schedulers", content)
 
 
-def told(stopped: str | None) -> str | None:
+def why_and_advice(stopped: str | None) -> str | None:
     """Return why a scheduler makes no more jobs, and what to do; None if it makes some."""
     return None if stopped is None else f"{stopped} {CODES['BR112'].advice}."

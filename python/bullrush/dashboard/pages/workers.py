@@ -7,10 +7,12 @@ from typing import Final
 
 from bullrush.aio import Queue
 from bullrush.dashboard.answer import Answer, Asked, demand_known
+from bullrush.dashboard.pages.all.connections import Connected
+from bullrush.dashboard.pages.silence import silence
 from bullrush.dashboard.reading import read
 from bullrush.dashboard.refusal import refused
 from bullrush.errors import RedisServerError
-from bullrush.extending import run_async
+from bullrush.extending import now_ms, run_async
 from bullrush.inspection import count_workers
 
 _MOST: Final = 200
@@ -24,22 +26,22 @@ async def workers(asked: Asked) -> Answer:
         run_async(count_workers(asked.queue, [asked.queue_name])),
         asked.queue.get_active(0, _MOST - 1),
     )
+    shown = [
+        Connected.of(client["name"], {**client, "name": client.get("rawname", "")}, now_ms())
+        for client in listed
+        # Those of a route are listed with the queue.
+        if await asked.viewer.may("view", client["name"])
+    ]
     content = {
         "queue": asked.queue_name,
         "may": await asked.viewer.rights(asked.queue_name),
         "count": count[asked.queue_name],
         "refused": why,
         "workers": [
-            {
-                "name": client.get("rawname", "").partition(":w:")[2] or None,
-                "address": client.get("addr"),
-                "connected_for": _seconds(client, "age"),
-                "idle_for": _seconds(client, "idle"),
-            }
-            for client in listed
-            # Those of a route are listed with the queue.
-            if await asked.viewer.may("view", client["name"])
+            {"name": one.name, "address": one.address, "connected_for": one.age, "idle_for": one.idle} for one in shown
         ],
+        # A worker whose slots are taken does not wait.
+        "silence": None if running else silence(one for one in shown if one.queue == asked.queue_name),
         "running": [
             {
                 "id": job.id,
@@ -59,8 +61,3 @@ async def _listed(queue: Queue) -> tuple[list[dict[str, str]], str | None]:
         return await queue.get_workers(), None
     except RedisServerError as error:
         return [], refused(error)
-
-
-def _seconds(client: dict[str, str], field: str) -> int | None:
-    """Return a length of CLIENT LIST in ms."""
-    return int(client[field]) * 1_000 if client.get(field, "").isdigit() else None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
+from bullrush.base.due import STUCK_AFTER
 from bullrush.base.operation import operation
 from bullrush.job.job import JobT
-from bullrush.queue.health import STUCK_AFTER
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.worker.base import WorkerBase

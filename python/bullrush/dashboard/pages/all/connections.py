@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bullrush.aio import Queue
@@ -19,6 +19,7 @@ class Connected:
         name: the name of the worker; None if it has none.
         address: from where it is connected.
         since: since when, in ms since 1970; None if that is not known.
+        age: for how many ms it has been connected; None if that is not known.
         idle: for how many ms it has been silent; None if that is not known.
     """
 
@@ -26,7 +27,15 @@ class Connected:
     name: str | None
     address: str | None
     since: int | None
+    age: int | None
     idle: int | None
+
+    @classmethod
+    def of(cls, queue: str, client: Mapping[str, str], now: int) -> Connected:
+        """Read the fields of CLIENT LIST."""
+        age, idle = _milliseconds(client, "age"), _milliseconds(client, "idle")
+        name = client.get("name", "").partition(":w:")[2] or None
+        return cls(queue, name, client.get("addr"), None if age is None else now - age, age, idle)
 
 
 async def connections(queues: Sequence[Queue]) -> list[Connected] | None:
@@ -41,14 +50,8 @@ async def connections(queues: Sequence[Queue]) -> list[Connected] | None:
 
 async def _connections(handle: Handle, names: Sequence[str]) -> list[Connected]:
     found = await reply(handle.core.worker_connections(names))
-    return [_connected(queue, dict(fields), now_ms()) for queue, fields in found]
+    return [Connected.of(queue, dict(fields), now_ms()) for queue, fields in found]
 
 
-def _connected(queue: str, client: dict[str, str], now: int) -> Connected:
-    age, idle = _milliseconds(client, "age"), _milliseconds(client, "idle")
-    name = client.get("name", "").partition(":w:")[2] or None
-    return Connected(queue, name, client.get("addr"), None if age is None else now - age, idle)
-
-
-def _milliseconds(client: dict[str, str], field: str) -> int | None:
+def _milliseconds(client: Mapping[str, str], field: str) -> int | None:
     return int(client[field]) * 1_000 if client.get(field, "").isdigit() else None

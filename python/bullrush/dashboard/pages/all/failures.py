@@ -15,6 +15,7 @@ from bullrush.dashboard.history.rates import MINUTE_MS, MINUTES
 from bullrush.dashboard.pages.all.connections import Connected, connections
 from bullrush.dashboard.pages.all.queues import choose, readable
 from bullrush.dashboard.pages.failures import shown_label
+from bullrush.dashboard.pages.onset import onset
 from bullrush.errors import RedisServerError
 from bullrush.extending import now_ms
 from bullrush.inspection import FailureGroup
@@ -27,10 +28,6 @@ _AT_LEAST: Final = 200
 #: So many groups, queues of a group and names are shown.
 _MOST: Final = 100
 _SHOWN: Final = 5
-#: Who connects at most so many ms before the first failure may have brought it.
-_SHORTLY: Final = 120_000
-#: Redis says in whole seconds for how long somebody has been connected.
-_STEP: Final = 1_000
 
 
 @dataclass
@@ -100,7 +97,7 @@ async def _shown(asked: Asked, failure: _Failure, connected: Sequence[Connected]
         "first": failure.first,
         "last": failure.last,
         "minutes": _minutes(failure),
-        "onset": _onset(failure, connected),
+        "onset": onset(failure.first, {queue.name for queue, _ in failure.parts}, connected),
         "names": [] if asked.masks.needed else [{"name": name, "count": n} for name, n in names.most_common(_SHOWN)],
         "more_names": max(0, len(names) - _SHOWN),
         "queues": [await _part(asked, *part) for part in failure.parts[:_SHOWN]],
@@ -126,19 +123,3 @@ def _minutes(failure: _Failure) -> list[int]:
         now - at // MINUTE_MS for _, group in failure.parts for at in group.times if at is not None and at > 0
     )
     return [counts[ago] for ago in range(MINUTES - 1, -1, -1)]
-
-
-def _onset(failure: _Failure, connected: Sequence[Connected]) -> dict[str, Any] | None:
-    """Return which worker had connected shortly before the first of these jobs failed; None if none had."""
-    first, queues = failure.first, {queue.name for queue, _ in failure.parts}
-    if first is None:
-        return None
-    before = [
-        (max(0, first - since), one)
-        for one in connected
-        if one.queue in queues and (since := one.since) is not None and -_STEP <= first - since <= _SHORTLY
-    ]
-    if not before:
-        return None
-    passed, one = min(before, key=lambda found: found[0])
-    return {"worker": one.name, "address": one.address, "queue": one.queue, "before": passed}

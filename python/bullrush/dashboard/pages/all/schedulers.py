@@ -11,7 +11,7 @@ from bullrush.aio import Queue
 from bullrush.dashboard.answer import Answer, Asked
 from bullrush.dashboard.commands import command
 from bullrush.dashboard.pages.all.queues import readable
-from bullrush.dashboard.pages.schedulers import told
+from bullrush.dashboard.pages.schedulers import why_and_advice
 from bullrush.errors import MalformedJobError, RedisServerError
 from bullrush.extending import Handle, now_ms, reply, run_async
 from bullrush.inspection import coming_runs, latest_job, run_before, stopped
@@ -68,7 +68,8 @@ async def _of_queue(queue: Queue) -> list[_Found]:
         broken = await run_async(stopped(queue.core, found, now_ms()))
     except (RedisServerError, MalformedJobError):
         return []
-    return [_Found(queue, one, last, told(broken.get(one["key"]))) for one, last in zip(found, lasts, strict=True)]
+    why = [why_and_advice(broken.get(one["key"])) for one in found]
+    return [_Found(queue, *known) for known in zip(found, lasts, why, strict=True)]
 
 
 async def _last_runs(handle: Handle, schedulers: Sequence[Any]) -> list[dict[str, Any]]:
