@@ -11,8 +11,11 @@ from typing import Final, NamedTuple
 
 import pytest
 
+from bullrush import Queue
+from bullrush.dashboard.pages.silence import SILENT
 from bullrush.embedded import EmbeddedRedis
 from tests.interop.incidents import HEALTHY, SERVERS, planted
+from tests.waiting import wait_until
 
 from .browser import Browser
 from .incidents import dashboard, incidents, planting
@@ -152,14 +155,22 @@ PLACES: Final = {
 CASES: Final = [(place, walk) for place, (_, walks) in PLACES.items() for walk in walks]
 
 
+def _is_silent(url: str) -> bool:
+    """Tell whether the deaf worker has been silent for so long that the pages name it."""
+    with Queue("letters", url=url, skip_metas_update=True) as letters:
+        return all(int(worker["idle"]) * 1_000 >= SILENT for worker in letters.get_workers())
+
+
 @pytest.fixture(scope="module")
 def address(
     request: pytest.FixtureRequest, browser: Browser, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
     """Plant the incidents of a place, and return where a dashboard over them is; the browser is logged in."""
-    plant, _ = PLACES[request.param]
+    plant, walks = PLACES[request.param]
     history = tmp_path_factory.mktemp("walks") / "history.db"
     with plant() as url, dashboard(url, "--history", str(history)) as link:
+        if "deaf worker" in walks:
+            wait_until(lambda: _is_silent(url))
         browser("complaints")
         browser("open", link)
         browser("at", "/")

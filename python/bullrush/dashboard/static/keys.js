@@ -4,7 +4,7 @@
   let at = -1;
   const go = (to) => {
     // The live part of a page may have other rows now.
-    const rows = document.querySelectorAll(".rows tbody tr, .attention li, .group");
+    const rows = document.querySelectorAll(".rows tbody tr, .walked li, .group");
     const link = rows[to] && rows[to].querySelector("a");
     if (!link) return;
     at = to;
