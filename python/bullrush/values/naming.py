@@ -20,6 +20,8 @@ _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 _INTEGER: Final = re.compile(r"0|-?[1-9][0-9]*")
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _ID_PARTS: Final = 3
+#: No job has an id that begins so: `add` refuses it, and so does BullMQ.
+_OF_NO_JOB: Final = "0:"
 _LONGEST_BATCH_ID: Final = 200
 #: How similar a known name must be to be suggested, from 0 to 1.
 _SIMILAR: Final = 0.7
@@ -248,6 +250,19 @@ def check_given_id(job_id: object) -> str:
         return job_id
     advice = f"; use str({job_id!r})" if isinstance(job_id, int) else ""
     raise InvalidOptionError(f"job_id must be a str, not {type(job_id).__name__}: the ids of jobs are texts{advice}")
+
+
+def id_of_job(job_id: object) -> str:
+    """Return the id by which a job is looked for.
+
+    A name of another key, such as ``meta``, ``repeat:nightly`` or ``7:logs``, is the id of no job. It becomes an id
+    that no job has, so that each call does what it does for a job that is gone.
+
+    Raises:
+        InvalidOptionError: it is not a str.
+    """
+    given = check_given_id(job_id)
+    return f"{_OF_NO_JOB}{given}" if is_key_of_queue(given) or owner_of_key(given) != given else given
 
 
 def check_batch_id(batch_id: object) -> str:
