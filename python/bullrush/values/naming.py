@@ -116,7 +116,13 @@ _OTHER_PLACES: Final[dict[str, str]] = {
     "soft_time_limit": (
         "there is none: use asyncio.timeout() in the task, or let it look at the clock; timeout= ends the attempt"
     ),
-    "limiter": "it is an option of Worker; for all workers of a queue: Queue.set_global_rate_limit()",
+    "ignore_result": "let the function return None; or give remove_on_complete=True, which removes the whole job",
+    "limiter": (
+        "it is an option of Worker, and of Tasks in worker_options={'limiter': {'max': 10, 'duration': 1_000}}; for "
+        "all workers of a queue: Queue.set_global_rate_limit()"
+    ),
+    "link": "let the function add the next job at its end, or add both as a flow with FlowProducer",
+    "link_error": "listen with worker.on('failed', ...), or give the worker results_queue=",
     "pattern": "use Queue.upsert_job_scheduler(id, {'pattern': '0 9 * * *'})",
     "queue": "the queue is the first argument of Queue and of Tasks",
     "repeat": "use Queue.upsert_job_scheduler()",

@@ -411,3 +411,10 @@ def test_the_name_of_a_key_of_the_queue_is_no_job_and_stops_no_other_one(run: Ca
     assert [one["id"] for one in json.loads(result.out)["failed"]] == ["meta", "delayed"]
     assert "no job 'meta'" in run("jobs", "update", queue.name, "meta", '{"a": 1}').err
     assert queue.get_global_concurrency() == 3
+
+
+def test_the_next_job_of_a_scheduler_leads_to_the_command_that_removes_both(run: Callable, queue: Queue) -> None:
+    queue.upsert_job_scheduler("nightly", {"pattern": "0 3 * * *"})
+    (due,) = queue.get_delayed()
+    error = run("jobs", "remove", queue.name, due.id, "--yes").err
+    assert f"cannot be removed alone: 'bullrush schedulers {queue.name} --remove ID'" in error
