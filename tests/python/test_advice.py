@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from bullrush import FlowProducer, Job, Queue, Tasks, Worker, aio
-from bullrush.errors import ConnectionLostError, DataError, InvalidOptionError, QueueNameError
+from bullrush import FlowProducer, Job, Queue, Tasks, Worker, aio, cli
+from bullrush.errors import ConnectionLostError, DataError, InvalidOptionError, QueueNameError, UnknownOptionError
 from bullrush.job.fields import JobFields
 
 
@@ -132,7 +132,13 @@ def test_a_task_in_the_place_of_a_handler_leads_to_its_registry() -> None:
 
 @pytest.mark.parametrize(
     ("name", "advice"),
-    [("delay", r"use enqueue\(...\)"), ("apply_async", "use using"), ("kiq", "use await aenqueue"), ("s", "use bind")],
+    [
+        ("delay", r"use enqueue\(...\)"),
+        ("apply_async", "use using"),
+        ("kiq", "use await aenqueue"),
+        ("si", "use bind"),
+        ("retry", "use attempts="),
+    ],
 )
 def test_calls_of_other_libraries_lead_to_those_of_a_task(name: str, advice: str) -> None:
     task = Tasks("q").task(lambda: None, name="ping")
@@ -179,3 +185,30 @@ def test_options_of_other_libraries_lead_to_ours_in_every_call() -> None:
         Tasks("q", url=object())
     with pytest.raises(InvalidOptionError, match=r"upsert_job_scheduler\(\) has no option 'cron': use .*'pattern'"):
         Queue("q", url="redis://127.0.0.1:1").upsert_job_scheduler("daily", cron="0 9 * * *")
+
+
+def test_options_of_celery_lead_to_what_they_are_here() -> None:
+    tasks: Any = Tasks("q")
+    for make, advice in [
+        (lambda: Tasks("q", limiter={"max": 1, "duration": 50}), r"of Tasks in worker_options=\{'limiter': "),  # type: ignore[call-arg]
+        (lambda: tasks.task(ignore_result=True), "let the function return None"),
+        (lambda: tasks.task(lambda: None, name="ping").using(link=print), "add the next job at its end"),
+    ]:
+        with pytest.raises(UnknownOptionError, match=advice):
+            make()
+
+
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        (["purge", "mail"], "there is no 'purge'. Write 'bullrush drain QUEUE'."),
+        (["beat"], "@tasks.cron"),
+        (["worker", "-A", "app"], "unrecognized arguments: -A. A worker gets its tasks as module:object"),
+    ],
+)
+def test_words_of_celery_lead_to_the_command_that_is_meant(
+    words: list[str], advice: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(words)
+    assert advice in capsys.readouterr().err

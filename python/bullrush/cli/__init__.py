@@ -9,7 +9,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Sequence
 
-from bullrush.cli.registry import COMMANDS, build_parser, load
+from bullrush.cli.registry import COMMANDS, build_parser, hint_for, load
 from bullrush.cli.terminal.ending import guarded
 from bullrush.cli.terminal.streams import open_missing, show_every_character
 from bullrush.errors import LegacyQueueError
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # argparse has no ids left for `retry mail --json 17`: it takes none at once, where `17` might have stood.
     ids = getattr(options, "ids", None)
     if left and (ids is None or any(word.startswith("-") for word in left)):
-        parser.error(f"unrecognized arguments: {' '.join(left)}")
+        parser.error(f"unrecognized arguments: {' '.join(left)}{hint_for(left)}")
     if ids is not None:
         ids += left
     return guarded(lambda: _run(options), options.command)

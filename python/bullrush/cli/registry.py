@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Final, NamedTuple, NoReturn
@@ -59,6 +60,16 @@ COMMANDS: Final = {
 EXIT_CODES: Final = "exit codes: 0 done, 1 failed or not found, 2 wrong usage, 3 Redis not reached or not usable"
 
 
+#: Words of other libraries -> what to write.
+_OTHER_WORDS: Final = {
+    "beat": "It needs no process here: a worker makes the jobs of @tasks.cron and @tasks.every.",
+    "flower": "Write 'bullrush dashboard'.",
+    "inspect": "Write 'bullrush info', 'bullrush workers QUEUE' or 'bullrush jobs list QUEUE --state active'.",
+    "purge": "Write 'bullrush drain QUEUE'.",
+    "-A": "A worker gets its tasks as module:object: 'bullrush worker app:tasks'.",
+}
+
+
 class _Version(argparse.Action):
     """Shows the version. Only then is it looked up, which takes a fifth of the time that a command takes to start."""
 
@@ -79,7 +90,9 @@ class _Parser(argparse.ArgumentParser):
 
         known = [str(choice) for choice in action.choices]
         verbs = [*load("jobs").VERBS] if action.dest == "command" else []
-        if value in verbs:
+        if value in _OTHER_WORDS:
+            hint = f" {_OTHER_WORDS[value]}"
+        elif value in verbs:
             hint = f" Did you mean 'jobs {value}'?"
         else:
             hint = nearest(str(value), known + [f"jobs {verb}" for verb in verbs])
@@ -94,6 +107,11 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         # The URL may stand where a command or a number is expected.
         super().error(masked_in(message))
+
+
+def hint_for(words: Sequence[str]) -> str:
+    """Return a sentence that says what to write instead of a word of another library; "" if there is none."""
+    return next((f". {_OTHER_WORDS[word]}" for word in words if word in _OTHER_WORDS), "")
 
 
 def load(name: str) -> ModuleType:

@@ -19,7 +19,7 @@ from bullrush.job.record import GivenRecord
 from bullrush.routing.target import route_key
 from bullrush.values import checks
 from bullrush.values.encoding import JSON, encode
-from bullrush.values.naming import check_prefix, check_queue_name
+from bullrush.values.naming import check_prefix, check_queue_name, id_of_job
 from bullrush.values.options import checked_options, declare_options
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class FlowProducerCalls(ReportsOutages, Generic[JobT]):
         """
         levels, limit = checks.at_least(1)("depth", depth), checks.at_least(1)("max_children", max_children)
         queue = self._queue(check_prefix(prefix or self._prefix), check_queue_name(queue_name))
-        level = await self._read(queue.core, [(queue.prefix, queue.name, id)])
+        level = await self._read(queue.core, [(queue.prefix, queue.name, id_of_job(id))])
         root = level[0]
         for _ in range(levels - 1):
             level = await self._read_children(queue.core, [node for node in level if node is not None], limit)

@@ -11,6 +11,7 @@ from bullrush.errors import MalformedJobError, RedisServerError
 from bullrush.inspection.place import place_of
 from bullrush.inspection.why import SHOWN, Child, Seen, Why, explain, failed_child
 from bullrush.inspection.workers import count_takers, count_workers
+from bullrush.values.naming import id_of_job
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,14 +28,15 @@ _LOOKED_AT: Final = 20
 _WAITING: Final = frozenset({"waiting", "prioritized", "delayed", "active"})
 
 
-async def why(queue: Handle, id: str, to_job: Callable[[Any], JobFields]) -> Why:
+async def why(queue: Handle, given_id: str, to_job: Callable[[Any], JobFields]) -> Why:
     """Say why a job does not run; awaited inside an operation.
 
     Args:
         queue: the queue of the job.
-        id: the id of the job, checked.
+        given_id: the id of the job, checked.
         to_job: makes a job of what Redis has of it.
     """
+    id = id_of_job(given_id)
     place = await place_of(queue.core, id)
     record = await reply(queue.core.get_job(id))
     job = None if record is None else to_job(record)
@@ -55,7 +57,9 @@ async def why(queue: Handle, id: str, to_job: Callable[[Any], JobFields]) -> Why
     child = failed_child(job.failed_reason or "") if job is not None and place.state == "failed" else None
     failure = None if child is None else await _failure_of(queue, child)
     return explain(
-        Seen(queue.name, id, job, place, work, workers, takers, is_route, holders, children, open_children, failure)
+        Seen(
+            queue.name, given_id, job, place, work, workers, takers, is_route, holders, children, open_children, failure
+        )
     )
 
 

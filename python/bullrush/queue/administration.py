@@ -14,7 +14,7 @@ from bullrush.queue.routing.routes import DEEPEST, cores_by_route, drain_revived
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.values.encoding import JSON
-from bullrush.values.naming import check_given_id, nearest
+from bullrush.values.naming import id_of_job, nearest
 from bullrush.values.shown import shown
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class QueueAdministration(Handle):
         Raises:
             SchedulerJobError: the job is the next job of a job scheduler.
         """
-        removed = await reply(self.core.remove(check_given_id(job_id), remove_children))
+        removed = await reply(self.core.remove(id_of_job(job_id), remove_children))
         if removed:
             self.emit("removed", job_id)
         return removed
@@ -89,7 +89,7 @@ class QueueAdministration(Handle):
             An entry in the queue's hash ``ext:cancel``, which expires after a minute. Two round trips.
         """
         reason = checks.text("reason", reason or CANCELLED)
-        return await reply(self.core.cancel_job(job_id, reason))
+        return await reply(self.core.cancel_job(id_of_job(job_id), reason))
 
     @operation
     async def retry_jobs(
@@ -144,7 +144,7 @@ class QueueAdministration(Handle):
         """
         if isinstance(job_ids, str):
             raise InvalidOptionError(f"job_ids must be several ids, not the text {shown(job_ids)}")
-        return await reply(self.core.promote_many([check_given_id(job_id) for job_id in job_ids]))
+        return await reply(self.core.promote_many([id_of_job(job_id) for job_id in job_ids]))
 
     @operation
     async def promote_due(self, limit: int = 100) -> int:
@@ -291,7 +291,7 @@ class QueueAdministration(Handle):
         Raises:
             JobNotFoundError: there is no such job.
         """
-        await reply(self.core.update_progress(check_given_id(job_id), encode_progress(progress, strict=strict)))
+        await reply(self.core.update_progress(id_of_job(job_id), encode_progress(progress, strict=strict)))
 
     @operation
     async def add_job_log(self, job_id: str, row: str, keep_logs: int | None = None) -> int:
@@ -311,7 +311,7 @@ class QueueAdministration(Handle):
             JobNotFoundError: there is no such job.
         """
         keep = DEFAULT_KEPT_LOGS if keep_logs is None else checks.at_least(0)("keep_logs", keep_logs)
-        return await reply(self.core.add_log(check_given_id(job_id), str(row), keep or None, keep_logs is None))
+        return await reply(self.core.add_log(id_of_job(job_id), str(row), keep or None, keep_logs is None))
 
     @operation
     async def get_deduplication_job_id(self, id: str) -> str | None:

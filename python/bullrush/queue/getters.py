@@ -12,7 +12,7 @@ from bullrush.job.job import JobT
 from bullrush.queue.routing.routes import replies
 from bullrush.values import checks
 from bullrush.values.encoding import read_number
-from bullrush.values.naming import check_given_id, nearest
+from bullrush.values.naming import id_of_job, nearest
 
 if TYPE_CHECKING:
     from bullrush._core import CoreQueue
@@ -46,7 +46,7 @@ class QueueGetters(Handle, Generic[JobT]):
         Args:
             job_id: the id of the job.
         """
-        record = await reply(self.core.get_job(check_given_id(job_id)))
+        record = await reply(self.core.get_job(id_of_job(job_id)))
         return None if record is None else self._job(record)
 
     @operation
@@ -230,7 +230,7 @@ class QueueGetters(Handle, Generic[JobT]):
         Args:
             job_id: the id of the job.
         """
-        return await reply(self.core.get_state(check_given_id(job_id)))
+        return await reply(self.core.get_state(id_of_job(job_id)))
 
     @operation
     async def get_job_logs(self, job_id: str, start: int = 0, end: int = -1, asc: bool = True) -> JobLogs:
@@ -242,7 +242,7 @@ class QueueGetters(Handle, Generic[JobT]):
             end: the last position; -1 is the end.
             asc: False begins with the newest row, and counts positions from there.
         """
-        logs, count = await reply(self.core.get_job_logs(check_given_id(job_id), start, end, asc))
+        logs, count = await reply(self.core.get_job_logs(id_of_job(job_id), start, end, asc))
         return {"logs": logs, "count": count}
 
     @operation

@@ -9,6 +9,7 @@ import orjson
 
 from bullrush.base.operation import reply
 from bullrush.errors import BullrushError, JobLockMismatchError, JobNotFoundError, JobStateError
+from bullrush.values.naming import id_of_job
 
 if TYPE_CHECKING:
     from bullrush._core import CoreQueue, Pending
@@ -37,7 +38,7 @@ async def seen_jobs(core: CoreQueue, ids: Sequence[str]) -> list[SeenJob]:
         core: the compiled side of the queue.
         ids: the ids of at most some thousand jobs.
     """
-    found = await reply(core.job_fields(ids, ["finishedOn"]))
+    found = await reply(core.job_fields([id_of_job(id) for id in ids], ["finishedOn"]))
     return [SeenJob(id, (at or b"").decode(errors="replace")) for id, (at,) in zip(ids, found, strict=True)]
 
 
@@ -66,22 +67,23 @@ async def change_seen(
         None for each job that was changed, or why it was not. See `has_moved`.
     """
     asked: list[Pending[Any]]
+    ids = [id_of_job(job.id) for job in jobs]
     if verb == "retry":
-        lifo = await _lifo(core, jobs)
+        lifo = await _lifo(core, ids)
         asked = [
-            core.retry(job.id, state, first, reset_attempts, reset_attempts, job.finished_on)
-            for job, first in zip(jobs, lifo, strict=True)
+            core.retry(id, state, first, reset_attempts, reset_attempts, job.finished_on)
+            for id, job, first in zip(ids, jobs, lifo, strict=True)
         ]
     elif verb == "remove":
-        asked = [core.remove(job.id, remove_children, (state, job.finished_on)) for job in jobs]
+        asked = [core.remove(id, remove_children, (state, job.finished_on)) for id, job in zip(ids, jobs, strict=True)]
     else:
-        asked = [core.promote(job.id) for job in jobs]
+        asked = [core.promote(id) for id in ids]
     outcomes: list[BullrushError | None] = []
-    for one in asked:
+    for job, id, one in zip(jobs, ids, asked, strict=True):
         try:
             outcomes.append(JobLockMismatchError("A worker runs this job.") if await reply(one) == 0 else None)
         except BullrushError as error:
-            outcomes.append(error)
+            outcomes.append(error if id == job.id else JobNotFoundError(f"{job.id!r} is the id of no job"))
     return outcomes
 
 
@@ -90,9 +92,9 @@ def has_moved(outcome: BullrushError | None) -> bool:
     return isinstance(outcome, JobNotFoundError | JobStateError)
 
 
-async def _lifo(core: CoreQueue, jobs: Sequence[SeenJob]) -> list[bool]:
+async def _lifo(core: CoreQueue, ids: Sequence[str]) -> list[bool]:
     """Return which jobs go before those that wait when they are retried: their options say it."""
-    return [_is_lifo(opts) for (opts,) in await reply(core.job_fields([job.id for job in jobs], ["opts"]))]
+    return [_is_lifo(opts) for (opts,) in await reply(core.job_fields(ids, ["opts"]))]
 
 
 def _is_lifo(opts: bytes | None) -> bool:

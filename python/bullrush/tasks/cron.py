@@ -34,6 +34,9 @@ from bullrush.tasks.task import Task
 
 _MADE_HERE: Final = "ext:cron"
 
+#: The rule and the job of each task that runs by itself, by its name.
+Wanted: TypeAlias = "Mapping[str, tuple[Rule, NewTask[Any]]]"
+
 _log: Final = logging.getLogger("bullrush")
 
 
@@ -102,18 +105,51 @@ def check_rule(task: Task[Any, Any], rule: Rule) -> None:
         ) from None
 
 
-async def upsert(
-    handle: JobSchedulerCalls[Any], wanted: Mapping[str, tuple[Rule, NewTask[Any]]], import_path: str | None
-) -> None:
+async def upsert(handle: JobSchedulerCalls[Any], wanted: Wanted, import_path: str | None) -> None:
     """Make or update the job schedulers of these tasks, and warn about those whose code has gone. An operation.
 
     A scheduler that is as it should be is only read.
 
     Args:
         handle: the job schedulers of the queue.
-        wanted: the rule and the job of each task, by its name.
+        wanted: the tasks.
         import_path: where the registry of the tasks is, for the hint; None if that is not known.
     """
+    await _write(handle, wanted)
+    if gone := await _gone(handle, wanted):
+        _log.warning(
+            "Job schedulers of the queue %r were made by a @tasks.cron or @tasks.every whose code has gone: %s. "
+            "They go on making jobs, each of which fails. Remove them: bullrush schedulers %s --prune %s",
+            handle.name,
+            ", ".join(gone),
+            handle.name,
+            import_path or "module:tasks",
+        )
+
+
+async def write_changed(handle: JobSchedulerCalls[Any], wanted: Wanted) -> list[str]:
+    """Write those job schedulers again that another version of the code has written meanwhile. An operation.
+
+    One that somebody has removed stays away, and one that is not ours stays as it is.
+
+    Returns:
+        The names of the tasks.
+    """
+    found = {task: await _stored(handle, task) for task in wanted}
+    made_here = await _made_here(handle)
+    changed = {
+        task: (rule, new)
+        for task, (rule, new) in wanted.items()
+        if (stored := found[task]) is not None
+        and stored[0] in made_here
+        and stored[0] != _definition(new.name, rule, new.data, _options(new))
+    }
+    await _write(handle, changed)
+    return sorted(changed)
+
+
+async def _write(handle: JobSchedulerCalls[Any], wanted: Wanted) -> None:
+    """Make or update the job schedulers of these tasks; one that is as it should be is only read."""
     found = {task: await _stored(handle, task) for task in wanted}
     # Read last: who writes a scheduler notes it here first.
     made_here = await _made_here(handle)
@@ -134,15 +170,6 @@ async def upsert(
             # An update keeps the time of the next job, which the old rule made.
             await SchedulerCalls.remove_job_scheduler.steps(handle, task)
         await SchedulerCalls.upsert_job_scheduler.steps(handle, task, rule.repeat, new.template())
-    if gone := await _gone(handle, wanted):
-        _log.warning(
-            "Job schedulers of the queue %r were made by a @tasks.cron or @tasks.every whose code has gone: %s. "
-            "They go on making jobs, each of which fails. Remove them: bullrush schedulers %s --prune %s",
-            handle.name,
-            ", ".join(gone),
-            handle.name,
-            import_path or "module:tasks",
-        )
 
 
 async def are_lost(handle: SchedulerCalls[Any], wanted: Collection[str]) -> bool:

@@ -29,9 +29,11 @@ _OTHER_NAMES: Final = {
     "enqueue_many": "bullrush.enqueue_many([task.bind(...), ...])",
     "enqueue_in": "using(delay=60_000).enqueue(...)",
     "kiq": "await aenqueue(...)",
+    "retry": "attempts= and backoff= of the task, or raise bullrush.TransientError(..., delay=10_000)",
     "s": "bind(...)",
     "schedule": "using(delay=60_000).enqueue(...)",
     "send": "enqueue(...)",
+    "si": "bind(...); in a flow no step gets the result of another as an argument",
     "send_with_options": "using(...).enqueue(...)",
 }
 

@@ -20,6 +20,8 @@ _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 _INTEGER: Final = re.compile(r"0|-?[1-9][0-9]*")
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _ID_PARTS: Final = 3
+#: No job has an id that begins so: `add` refuses it, and so does BullMQ.
+_OF_NO_JOB: Final = "0:"
 _LONGEST_BATCH_ID: Final = 200
 #: How similar a known name must be to be suggested, from 0 to 1.
 _SIMILAR: Final = 0.7
@@ -114,7 +116,13 @@ _OTHER_PLACES: Final[dict[str, str]] = {
     "soft_time_limit": (
         "there is none: use asyncio.timeout() in the task, or let it look at the clock; timeout= ends the attempt"
     ),
-    "limiter": "it is an option of Worker; for all workers of a queue: Queue.set_global_rate_limit()",
+    "ignore_result": "let the function return None; or give remove_on_complete=True, which removes the whole job",
+    "limiter": (
+        "it is an option of Worker, and of Tasks in worker_options={'limiter': {'max': 10, 'duration': 1_000}}; for "
+        "all workers of a queue: Queue.set_global_rate_limit()"
+    ),
+    "link": "let the function add the next job at its end, or add both as a flow with FlowProducer",
+    "link_error": "listen with worker.on('failed', ...), or give the worker results_queue=",
     "pattern": "use Queue.upsert_job_scheduler(id, {'pattern': '0 9 * * *'})",
     "queue": "the queue is the first argument of Queue and of Tasks",
     "repeat": "use Queue.upsert_job_scheduler()",
@@ -248,6 +256,19 @@ def check_given_id(job_id: object) -> str:
         return job_id
     advice = f"; use str({job_id!r})" if isinstance(job_id, int) else ""
     raise InvalidOptionError(f"job_id must be a str, not {type(job_id).__name__}: the ids of jobs are texts{advice}")
+
+
+def id_of_job(job_id: object) -> str:
+    """Return the id by which a job is looked for.
+
+    A name of another key, such as ``meta``, ``repeat:nightly`` or ``7:logs``, is the id of no job. It becomes an id
+    that no job has, so that each call does what it does for a job that is gone.
+
+    Raises:
+        InvalidOptionError: it is not a str.
+    """
+    given = check_given_id(job_id)
+    return f"{_OF_NO_JOB}{given}" if is_key_of_queue(given) or owner_of_key(given) != given else given
 
 
 def check_batch_id(batch_id: object) -> str:

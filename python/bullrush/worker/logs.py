@@ -110,8 +110,8 @@ def log_close(worker: Any, counts: dict[str, int], left: dict[str, list[str]]) -
     for queue, ids in left.items():
         shown = ids[:_MOST_IDS]
         LOG.warning(
-            "%s left %d unfinished %s of queue %r, which any worker runs again, when the locks have expired at the "
-            "latest: %s%s",
+            "%s left %d unfinished %s of queue %r, which any worker runs again: at once if they could be given back, "
+            "else when their locks have expired: %s%s",
             worker.worker_name,
             len(ids),
             "job" if len(ids) == 1 else "jobs",

@@ -29,6 +29,19 @@ def test_the_rule_is_one_that_the_server_takes(run: Callable, redis: Redis, redi
     redis.execute_command("ACL", "DELUSER", queue_name)
 
 
+def test_a_reader_of_one_queue_learns_that_it_must_name_it(
+    run: Callable, redis: Redis, redis_url: str, queue: Queue
+) -> None:
+    queue.add("n")
+    ended = run("acl", "reader", "--user", queue.name, "--queue", queue.name)
+    redis.execute_command(*ended.out.strip().replace("PASSWORD", "secret").split())
+    url = redis_url.replace("redis://", f"redis://{queue.name}:secret@")
+    refused = run("info", "--url", url)
+    assert refused.code == 3 and "may not look for queues" in refused.err and "bullrush info mail" in refused.err
+    assert run("info", queue.name, "--url", url).code == 0
+    redis.execute_command("ACL", "DELUSER", queue.name)
+
+
 def test_several_roles_have_the_rights_of_all(run: Callable) -> None:
     printed = json.loads(run("acl", "reader", "producer", "--json").out)
     roles = read_roles()

@@ -399,3 +399,22 @@ def test_flow_is_a_tree_with_states(run: Callable, queue: Queue, redis_url: str)
     assert len(run("flow", queue.name, root.job.id, "--depth", "2").out.splitlines()) == 3
     shown = run("jobs", "show", queue.name, root.job.id)
     assert "children:" in shown.out and f"unfinished: bull:{queue.name}:" in shown.out
+
+
+def test_the_name_of_a_key_of_the_queue_is_no_job_and_stops_no_other_one(run: Callable, queue: Queue) -> None:
+    queue.set_global_concurrency(3)
+    queue.add("n", job_id="a")
+    queue.add("n", job_id="c")
+    result = run("jobs", "remove", queue.name, "a", "meta", "delayed", "c", "--yes", "--json")
+    assert result.code == 1
+    assert json.loads(result.out)["done"] == ["a", "c"]
+    assert [one["id"] for one in json.loads(result.out)["failed"]] == ["meta", "delayed"]
+    assert "no job 'meta'" in run("jobs", "update", queue.name, "meta", '{"a": 1}').err
+    assert queue.get_global_concurrency() == 3
+
+
+def test_the_next_job_of_a_scheduler_leads_to_the_command_that_removes_both(run: Callable, queue: Queue) -> None:
+    queue.upsert_job_scheduler("nightly", {"pattern": "0 3 * * *"})
+    (due,) = queue.get_delayed()
+    error = run("jobs", "remove", queue.name, due.id, "--yes").err
+    assert f"cannot be removed alone: 'bullrush schedulers {queue.name} --remove ID'" in error

@@ -18,6 +18,7 @@ from bullrush.cli.terminal.output import moment
 from bullrush.errors import InvalidOptionError
 from bullrush.queue import queue_names
 from bullrush.rights import acl_rule, read_roles
+from bullrush.testing import Clock
 
 
 def test_info_has_counts_workers_and_rates(run: Callable, worked: Queue, redis_url: str, redis) -> None:
@@ -96,7 +97,7 @@ def test_schedulers_are_listed_with_the_next_first(run: Callable, queue: Queue) 
     queue.upsert_job_scheduler("yearly", {"pattern": "0 0 1 1 *", "tz": "Europe/Berlin"}, {"name": "report"})
     queue.upsert_job_scheduler("often", {"every": 60_000})
     found = run("schedulers", queue.name, "--json").json
-    assert found == [{**one, "stopped": None} for one in queue.get_job_schedulers(asc=True)]
+    assert found == [{**one, "stopped": None, "overdue": False} for one in queue.get_job_schedulers(asc=True)]
     header, *rows = run("schedulers", queue.name).out.splitlines()
     assert header.startswith("id") and [row.split()[0] for row in rows] == ["often", "yearly"]
     # Each in its own time zone, so that the next time is that of the pattern.
@@ -154,6 +155,21 @@ def test_schedulers_shows_the_next_runs_by_their_time(run: Callable, queue: Queu
     queue.remove_job_scheduler("hourly")
     queue.remove_job_scheduler("weekly")
     assert "Nothing comes" in run("schedulers", queue.name, "--next", 1).err
+
+
+def test_a_run_that_nobody_takes_is_shown_first_as_overdue(run: Callable, queue: Queue) -> None:
+    with Clock() as clock:
+        queue.upsert_job_scheduler("hourly", {"pattern": "0 * * * *", "tz": "UTC"})
+        queue.upsert_job_scheduler("yearly", {"pattern": "0 0 1 1 *", "tz": "UTC"})
+        _, *rows = run("schedulers", queue.name, "--next", 2).out.splitlines()
+        assert len(rows) == 4 and not any("overdue" in row for row in rows)
+        clock.advance(3_700_000)
+        _, first, *others = run("schedulers", queue.name, "--next", 2).out.splitlines()
+        assert "hourly" in first and "(overdue)" in first
+        assert len(others) == 4 and not any("overdue" in row for row in others)
+        found = run("schedulers", queue.name, "--json").json
+        assert {one["key"]: one["overdue"] for one in found} == {"hourly": True, "yearly": False}
+        assert "(overdue)" in run("schedulers", queue.name).out
 
 
 def test_schedulers_whose_code_has_gone_are_pruned_and_others_stay(

@@ -11,6 +11,7 @@ from redis import Redis
 from bullrush import Queue, Tasks, Worker
 from bullrush.errors import InvalidOptionError
 from bullrush.tasks.cron import find_gone, prune
+from bullrush.tasks.running.service import Turns
 from tests.waiting import wait_until
 
 EVERY_MORNING = ("0 9 * * 1-5", "Europe/Berlin")
@@ -119,6 +120,49 @@ def test_schedulers_that_redis_has_lost_are_made_again_while_the_worker_runs(
         wait_until(queue.get_job_schedulers)
     assert "Redis has lost the job schedulers of its tasks: they are made again" in caplog.text
     assert queue.get_delayed_count() == 1
+
+
+def test_a_schedule_that_an_older_version_has_put_back_is_written_again_while_the_worker_runs(
+    queue, redis_url, caplog, monkeypatch
+):
+    old, new = (
+        registry(queue, redis_url, digest=(f"30 {hour} * * *", "UTC"), same=EVERY_MORNING, removed=EVERY_MORNING)
+        for hour in (7, 8)
+    )
+    start(old)
+    monkeypatch.setattr("bullrush.tasks.running.service._LOOK_EVERY", 0.02)
+
+    def patterns() -> dict[str, Any]:
+        return {one["key"]: one["pattern"] for one in queue.get_job_schedulers()}
+
+    with Worker(new, autorun=True):
+        wait_until(lambda: patterns()["digest"] == "30 8 * * *")
+        queue.remove_job_scheduler("removed")
+        start(registry(queue, redis_url, digest=("30 7 * * *", "UTC")))  # it restarts once, and ends
+        wait_until(lambda: patterns() == {"digest": "30 8 * * *", "same": EVERY_MORNING[0]})
+    assert "another version of the code has written the job schedulers of these tasks" in caplog.text
+    assert "as the code of this worker says: digest. " in caplog.text
+    (due,) = [job for job in queue.get_delayed() if job.name == "digest"]
+    assert due.id == f"repeat:digest:{queue.get_job_scheduler('digest')['next']}"
+
+
+def test_a_foreign_scheduler_is_left_alone_while_the_worker_runs(queue, redis_url, caplog, monkeypatch):
+    monkeypatch.setattr("bullrush.tasks.running.service._LOOK_EVERY", 0.02)
+    with Worker(registry(queue, redis_url, digest=EVERY_MORNING, report=EVERY_MORNING), autorun=True):
+        wait_until(lambda: len(queue.get_job_schedulers()) == 2)
+        queue.upsert_job_scheduler("digest", {"every": 3_600_000})
+        start(registry(queue, redis_url, report=("30 7 * * *", "UTC")))
+        wait_until(lambda: queue.get_job_scheduler("report")["pattern"] == EVERY_MORNING[0])
+        assert queue.get_job_scheduler("digest")["every"] == 3_600_000
+
+
+def test_of_two_versions_that_live_each_writes_more_and_more_rarely():
+    turns, written = Turns(), 0
+    for _ in range(1_000):
+        if turns.is_due():
+            written += 1
+            turns.took()
+    assert written == 10
 
 
 def test_a_note_of_ours_that_is_damaged_stops_no_worker(queue, redis, redis_url):

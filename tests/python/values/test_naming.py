@@ -58,7 +58,10 @@ WRONG: dict[str, tuple[Callable[[Queue], object], str]] = {
     "queue of a task": (lambda queue: task(queue="q"), "the queue is the first argument of Queue and of Tasks"),
     "bind of a task": (lambda queue: task(bind=True), "bullrush.current_job() returns the job, inside a task"),
     "acks_late of a task": (lambda queue: task(acks_late=True), "it is always so: a job is done when its outcome"),
-    "rate_limit of a task": (lambda queue: task(rate_limit="9/s"), "it is an option of Worker; for all workers"),
+    "rate_limit of a task": (
+        lambda queue: task(rate_limit="9/s"),
+        "an option of Worker, and of Tasks in worker_options",
+    ),
     "soft_time_limit of a task": (lambda queue: task(soft_time_limit=5), "there is none: use asyncio.timeout() in the"),
     "soft_time_limit of a job": (
         lambda queue: queue.add("n", soft_time_limit=5),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from bullrush import Job, Queue, Worker, aio
+from tests.waiting import wait_until
 
 
 @pytest.fixture
@@ -77,6 +78,41 @@ def test_a_hung_thread_keeps_its_slot_until_it_returns(queue: Queue, worker: Cal
     returned.set()
     job.wait_until_finished(timeout=10_000)
     slow.close()
+
+
+async def coroutine(job: aio.Job) -> None:
+    pass
+
+
+@pytest.mark.parametrize("others", [{}, {"other": coroutine}], ids=["threads", "beside a loop"])
+def test_the_log_names_a_job_once_whose_function_runs_on_and_holds_a_slot(
+    queue: Queue, worker: Callable, caplog: Any, monkeypatch: Any, others: dict[str, Any]
+) -> None:
+    monkeypatch.setattr("bullrush.worker.running.slot_watch._PAUSE", 0.01)
+    monkeypatch.setattr("bullrush.worker.running.slot_watch._RUNS_ON", 0.3)
+    returned = threading.Event()
+
+    def hang(job: Job) -> None:
+        assert returned.wait(20)
+
+    def stop(job: Job) -> None:
+        while not job.cancelled:
+            time.sleep(0.005)
+
+    def warnings() -> list[str]:
+        return [text for one in caplog.records if "still runs" in (text := one.getMessage())]
+
+    slow = worker({"hang": hang, "stop": stop, **others}, concurrency=2, timeout=100, autorun=True)
+    job, polite = queue.add("hang"), queue.add("stop")
+    wait_until(warnings)
+    assert slow.health().timed_out == 1
+    returned.set()
+    wait_until(lambda: slow.health().timed_out == 0)
+    slow.close()
+    assert polite.is_failed()
+    (warning,) = warnings()
+    assert f"Job {job.id} 'hang' of queue {queue.name!r} timed out after 100 ms, 0 s ago" in warning
+    assert "hold 1 of 2 slots" in warning
 
 
 def test_closing_does_not_wait_for_a_hung_thread(queue: Queue, worker: Callable) -> None:

@@ -12,7 +12,7 @@ from bullrush.cli.terminal.asking import add_yes, confirm, progress
 from bullrush.cli.terminal.ending import FAILED, USAGE, CommandError, code_of
 from bullrush.cli.terminal.options import add_queue, known_queue
 from bullrush.cli.terminal.output import say, write, write_json
-from bullrush.errors import BullrushError, JobLockMismatchError, JobNotFoundError
+from bullrush.errors import BullrushError, JobLockMismatchError, JobNotFoundError, SchedulerJobError
 from bullrush.extending import SeenJob, change_seen, has_moved, run_blocking, seen_jobs
 from bullrush.queue import Queue
 
@@ -190,6 +190,9 @@ def _failed(queue: Queue, job_id: str, error: BullrushError | CommandError, opti
         return _Failed(job_id, "it has changed meanwhile, and was left alone", True)
     if isinstance(error, JobNotFoundError):
         return _Failed(job_id, str(no_job(queue, job_id)), False)
+    if isinstance(error, SchedulerJobError):
+        advice = f"'bullrush schedulers {queue.name} --remove ID' removes both"
+        return _Failed(job_id, f"it is the next job of a job scheduler and cannot be removed alone: {advice}", False)
     if isinstance(error, JobLockMismatchError):
         return _Failed(job_id, "a worker runs it, or one of its children; cancel it first", False)
     return _Failed(job_id, str(error), False)

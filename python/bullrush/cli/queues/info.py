@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final, TypedDict
 
-from bullrush.cli.terminal.ending import FAILED
+from bullrush.cli.terminal.ending import FAILED, CommandError, code_of
 from bullrush.cli.terminal.options import add_connection, duration, known_queue, open_queue, url_of
 from bullrush.cli.terminal.output import jobs_of, moment, say, write, write_json, write_table
 from bullrush.cli.terminal.visible import visible
@@ -106,7 +106,16 @@ def run(options: argparse.Namespace) -> int:
 def _names(options: argparse.Namespace) -> list[str]:
     if options.queues:
         return _with_routes(options) if options.routes else list(options.queues)
-    names = set(queue_names(url_of(options), options.prefix, timeout=options.timeout))
+    try:
+        names = set(queue_names(url_of(options), options.prefix, timeout=options.timeout))
+    except RedisServerError as error:
+        if error.code != "NOPERM":
+            raise
+        raise CommandError(
+            "the user of the URL may not look for queues, as one of some queues only ('bullrush acl --queue'): give "
+            "their names, such as 'bullrush info mail'",
+            code_of(error),
+        ) from None
     if not options.routes:
         # A queue of which only routes were used has no key of its own by which it is found.
         bases = {base for name in names if (base := route_base(name)) is not None} - names

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from operator import itemgetter
+from typing import Final
 
 from bullrush.cli.terminal.asking import add_yes, confirm
 from bullrush.cli.terminal.ending import USAGE, CommandError
@@ -12,6 +13,7 @@ from bullrush.cli.terminal.options import add_queue, count, known_queue
 from bullrush.cli.terminal.output import moment, say, write, write_json, write_table
 from bullrush.extending import now_ms, run_blocking
 from bullrush.inspection import coming_runs, stopped
+from bullrush.queue import Queue
 from bullrush.scheduler import SchedulerJson
 
 EXAMPLES = """\
@@ -20,6 +22,10 @@ EXAMPLES = """\
   bullrush schedulers mail --json | jq '.[].pattern'
   bullrush schedulers mail --remove nightly          asks, then removes it with its next job
   bullrush schedulers mail --prune app.jobs:tasks    asks, then removes those of @tasks.cron whose code has gone"""
+
+#: A run is overdue if it still waits so many ms after its time: a worker may be about to take it.
+_OVERDUE_AFTER: Final = 10_000
+_WAITS: Final = frozenset({"waiting", "delayed", "prioritized", "paused"})
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -44,8 +50,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the schedulers, the next due first.
 
-    JSON: a list of `SchedulerJson`, each with ``stopped``, why it makes no more jobs or null, and with ``--next`` with
-    ``coming``, a list of times; pruned or removed: ``{"queue", "removed": [id]}``.
+    JSON: a list of `SchedulerJson`, each with ``stopped``, why it makes no more jobs or null, and ``overdue``, whether
+    its next job waits although its time is over; with ``--next`` with ``coming``, a list of times;
+    pruned or removed: ``{"queue", "removed": [id]}``.
     """
     if options.prune and options.remove:
         raise CommandError("give either --prune or --remove", USAGE)
@@ -57,14 +64,20 @@ def run(options: argparse.Namespace) -> int:
     found = queue.get_job_schedulers(asc=True)
     broken = run_blocking(stopped(queue.core, found, now))
     coming = {one["key"]: [] if one["key"] in broken else coming_runs(one, now, options.next or 1) for one in found}
+    late = _overdue(queue, [one for one in found if one["key"] not in broken], now)
     if options.json:
         runs = {key: {"coming": times} for key, times in coming.items()} if options.next else {}
-        write_json([{**one, "stopped": broken.get(one["key"]), **runs.get(one["key"], {})} for one in found])
+        write_json(
+            [
+                {**one, "stopped": broken.get(one["key"]), "overdue": one["key"] in late, **runs.get(one["key"], {})}
+                for one in found
+            ]
+        )
         return 0
     for id, why in broken.items():
         say(f"{id}: {why} `bullrush doctor {queue.name}` says what to do.")
     if options.next:
-        _print_coming(found, coming, queue.name)
+        _print_coming(found, coming, late, queue.name)
     elif not found:
         say(f"The queue {options.queue!r} has no job schedulers.")
     else:
@@ -76,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
                 scheduler.get("pattern"),
                 scheduler.get("every"),
                 scheduler.get("tz"),
-                "stopped" if scheduler["key"] in broken else moment(scheduler["next"], scheduler.get("tz") or "UTC"),
+                "stopped" if scheduler["key"] in broken else _next(scheduler, is_late=scheduler["key"] in late),
                 scheduler.get("iteration_count"),
             ]
             for scheduler in found
@@ -85,13 +98,27 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print_coming(found: Sequence[SchedulerJson], coming: Mapping[str, Sequence[int]], queue: str) -> None:
+def _overdue(queue: Queue, schedulers: Sequence[SchedulerJson], now: int) -> frozenset[str]:
+    """Return the ids of those whose next job waits although its time is over. Only where it is over Redis is asked."""
+    past = [one for one in schedulers if now - one["next"] > _OVERDUE_AFTER]
+    return frozenset(one["key"] for one in past if queue.get_job_state(f"repeat:{one['key']}:{one['next']}") in _WAITS)
+
+
+def _next(scheduler: SchedulerJson, *, is_late: bool) -> str:
+    return f"{moment(scheduler['next'], scheduler.get('tz') or 'UTC')}{' (overdue)' if is_late else ''}"
+
+
+def _print_coming(
+    found: Sequence[SchedulerJson], coming: Mapping[str, Sequence[int]], late: Collection[str], queue: str
+) -> None:
+    rows = [[_next(one, is_late=True), one["key"], one.get("name")] for one in found if one["key"] in late]
     runs = sorted(
         ((at, one["key"], one.get("name"), one.get("tz")) for one in found for at in coming[one["key"]]),
         key=itemgetter(0),
     )
-    if runs:
-        write_table(["next", "id", "job name"], [[moment(at, tz or "UTC"), key, name] for at, key, name, tz in runs])
+    rows += [[moment(at, tz or "UTC"), key, name] for at, key, name, tz in runs]
+    if rows:
+        write_table(["next", "id", "job name"], rows)
     else:
         say(f"Nothing comes: the queue {queue!r} has no job scheduler that goes on.")
 

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 
 from bullrush.errors import ConnectionLostError, InvalidOptionError, OutcomeUnknownError, RedisServerError
 from bullrush.extending import JobSchedulerCalls, monitored_queue, run_async, run_blocking
-from bullrush.tasks.cron import Rule, are_lost, upsert
+from bullrush.tasks.cron import Rule, are_lost, upsert, write_changed
 from bullrush.tasks.middleware import Middleware
 from bullrush.tasks.running.handler import handler_of
 from bullrush.tasks.running.scopes import WorkerScopes
@@ -31,7 +31,7 @@ _TIMEOUT_MS: Final = 2_000
 #: Seconds before Redis is asked again: the first pause, and the longest one.
 _PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 1.0
-#: Seconds between two looks whether Redis still has the schedulers.
+#: Seconds between two looks whether Redis still has the schedulers, as the code says them.
 _LOOK_EVERY: Final = 60.0
 #: What may pass. If it does not, the worker meets it as well, and decides whether it ends.
 _AWAY: Final = (ConnectionLostError, OutcomeUnknownError, RedisServerError)
@@ -116,6 +116,26 @@ async def arunning(parts: Sequence[Placed], queue: str, worker: Any) -> AsyncIte
         yield
 
 
+class Turns:
+    """When a worker writes again what another version of the code has written: at rarer and rarer looks.
+
+    During a deployment two versions live. If each wrote at each look, each would replace the next jobs of the other.
+    """
+
+    def __init__(self) -> None:
+        self._left_out, self._next = 0, 1
+
+    def is_due(self) -> bool:
+        """Count a look, and return whether it may write."""
+        self._left_out -= 1
+        return self._left_out < 0
+
+    def took(self) -> int:
+        """Note that it has written, and return how many looks it leaves out now."""
+        self._left_out, self._next = self._next, 2 * self._next
+        return self._left_out
+
+
 class _Schedulers:
     """The job schedulers of a worker's registries: made when it starts, or as soon as Redis takes them."""
 
@@ -123,6 +143,7 @@ class _Schedulers:
         self._worker = worker
         self._wanted = {name: (rule, part.tasks[name].bind()) for part, _ in parts for name, rule in part.crons.items()}
         self._import_path = parts[0][0].import_path
+        self._turns = Turns()
         # Of the worker, since it may have another URL. Each call is short, so that a worker that waits can be closed.
         self._calls: JobSchedulerCalls[Any] = monitored_queue(worker, queue, _TIMEOUT_MS).job_scheduler
 
@@ -159,6 +180,15 @@ class _Schedulers:
                         "%r: Redis has lost the job schedulers of its tasks: they are made again", self._worker
                     )
                     self._try(run_blocking(self.make()), ended)
+                elif self._turns.is_due() and (changed := run_blocking(self._write_changed())):
+                    _log.warning(
+                        "%r: another version of the code has written the job schedulers of these tasks, which are "
+                        "now as the code of this worker says: %s. If it writes them again, this worker does, too, "
+                        "in %d minutes",
+                        self._worker,
+                        ", ".join(changed),
+                        self._turns.took() + 1,
+                    )
         except Exception:
             _log.exception("%r: the job schedulers of its tasks cannot be made", self._worker)
 
@@ -167,6 +197,12 @@ class _Schedulers:
             return await are_lost(self._calls, self._wanted)
         except _AWAY:
             return False  # the worker itself says that Redis is away
+
+    async def _write_changed(self) -> list[str]:
+        try:
+            return await write_changed(self._calls, self._wanted)
+        except _AWAY:
+            return []  # the next look tries it again
 
     def _try(self, refusal: Exception | None, ended: threading.Event) -> None:
         logged: int | str | None = None

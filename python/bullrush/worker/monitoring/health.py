@@ -35,6 +35,7 @@ class WorkerHealth:
         paused: the worker or the queue is paused.
         limited: the rate limit or the global concurrency lets no job start now, or the slots of its queue are full.
         in_hand: how many jobs this worker holds.
+        timed_out: how many jobs have timed out while their functions run on and hold slots.
         concurrency: how many jobs, or batches, run at the same time.
         last_fetch_age: how long ago Redis answered to a request for jobs; None before the first answer.
         last_claim_age: how long ago such an answer had jobs.
@@ -55,6 +56,7 @@ class WorkerHealth:
     paused: bool
     limited: bool
     in_hand: int
+    timed_out: int
     concurrency: int
     last_fetch_age: int | None
     last_claim_age: int | None
@@ -112,6 +114,7 @@ class Monitor:
             paused=self._worker._paused or (work is not None and work.paused),
             limited=work is not None and work.limited,
             in_hand=stats.get("in_hand", 0),
+            timed_out=stats.get("overdue", 0),
             concurrency=self._worker._concurrency,
             last_fetch_age=_age(stats.get("answer_age", -1)),
             last_claim_age=_age(stats.get("claim_age", -1)),

@@ -54,6 +54,15 @@ class PlainCalls:
         """Return the jobs of its threads; see `ThreadRunner.unfinished`."""
         return self._threads.unfinished()
 
+    @property
+    def slots(self) -> int:
+        """How many threads there are."""
+        return self._threads.slots
+
+    def timed_out(self) -> list[JobRecord]:
+        """Return the jobs that have timed out and whose functions still run; see `ThreadRunner.timed_out`."""
+        return self._threads.timed_out()
+
     def join(self) -> None:
         """Wait until the threads have ended."""
         self._threads.join()

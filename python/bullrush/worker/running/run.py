@@ -18,6 +18,8 @@ from bullrush.worker.monitoring.scripts import ScriptTimes, script_times
 from bullrush.worker.running.loop_watch import LoopWatch
 from bullrush.worker.running.loops import LoopRunner
 from bullrush.worker.running.runner import Runner
+from bullrush.worker.running.slot_watch import SlotWatch
+from bullrush.worker.running.threads import ThreadRunner
 
 if TYPE_CHECKING:
     from bullrush._core import CoreWorker, Pending, WorkerEvent
@@ -66,6 +68,8 @@ class WorkerRun:
         self.runner = runner
         #: None if no handler runs on an event loop.
         self.loop_watch: LoopWatch | None = LoopWatch(runner) if isinstance(runner, LoopRunner) else None
+        threads = runner if isinstance(runner, ThreadRunner) else getattr(runner, "plain", None)
+        self._slot_watch: SlotWatch | None = None if threads is None else SlotWatch(core, threads)
         self._report = report
         self._on_closed = on_closed
         self._listeners = listeners
@@ -184,6 +188,8 @@ class WorkerRun:
         """Report one event if there is one; False once there will be no more, or the time to close is over."""
         if self.loop_watch is not None:
             self.loop_watch.look()
+        if self._slot_watch is not None:
+            self._slot_watch.look()
         if self.overdue:
             self._log_undelivered()
             return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from bullrush.worker.running.runner import give_back, nothing
@@ -39,8 +39,8 @@ class ThreadRunner:
         self._lock = threading.Lock()
         self._threads: list[threading.Thread] = []
         self._alive = 0
-        #: The jobs that each thread took last.
-        self._taken: dict[int, list[JobRecord]] = {}
+        #: The jobs that each thread has.
+        self._taken: dict[int, Sequence[JobRecord]] = {}
 
     def start(self) -> None:
         """Start all threads."""
@@ -84,6 +84,16 @@ class ThreadRunner:
         """Return the jobs that handlers have, without those that have an outcome."""
         return [record for records in list(self._taken.values()) for record in records if not record.settled]
 
+    @property
+    def slots(self) -> int:
+        """How many threads there are."""
+        return len(self._threads)
+
+    def timed_out(self) -> list[JobRecord]:
+        """Return the jobs that have timed out and whose functions still run, one for each thread."""
+        late = [[one for one in records if _has_timed_out(one)] for records in list(self._taken.values())]
+        return [records[0] for records in late if records]
+
     def join(self) -> None:
         """Wait until the last handler has returned."""
         for thread in self._threads:
@@ -108,6 +118,8 @@ class ThreadRunner:
                 taken[number] = records
                 if (end := process(records)) is not None:
                     self.on_error(end)
+                else:
+                    taken[number] = ()
         except BaseException as error:
             give_back(self._core, records or ())
             self.on_error(error)
@@ -117,3 +129,7 @@ class ThreadRunner:
                 last = self._alive == 0
             if last:
                 self.on_end()
+
+
+def _has_timed_out(record: JobRecord) -> bool:
+    return record.settled and (record.cancel_reason or "").startswith("timed out")
