@@ -10,6 +10,7 @@ from typing import ClassVar, Final, Literal
 from bullrush.dashboard import actions, bulk_actions, editing
 from bullrush.dashboard.answer import Answer, Asked, Done
 from bullrush.dashboard.bulk import RIGHTS
+from bullrush.dashboard.of_bull import only_of_bullmq
 from bullrush.dashboard.pages.about import about
 from bullrush.dashboard.pages.all.failures import all_failures
 from bullrush.dashboard.pages.all.schedulers import all_schedulers
@@ -101,7 +102,7 @@ class Change(Route):
     async def make(self, asked: Asked) -> Done:
         """Make the change, and note it."""
         try:
-            done = await self.handler(asked)
+            done = await only_of_bullmq(asked, self.handler(asked))
         except RefusalError as error:
             self._note(asked, error.sentence)
             raise
