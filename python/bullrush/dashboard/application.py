@@ -158,7 +158,7 @@ class Dashboard:
             route, named = _route(request, parts)
             form = await self._form(request, route)
             asked = Asked(request, viewer, self._source, self._settings.masks, named, form, self._bulks, self._audit)
-            if isinstance(route, Look) and "queue" in named and not route.is_own:
+            if isinstance(route, Look) and "queue" in named and not route.is_remembered:
                 await look_at_owner(asked)
             if route.right != "each":
                 await viewer.demand(route.right, asked.queue_name)

@@ -50,8 +50,12 @@ async def only_of_bullmq(asked: Asked, change: Awaitable[Done]) -> Done:
     try:
         return await change
     except LegacyQueueError as error:
-        status = await asked.source.of_bull(asked.queue_name)
-        said = f"{error}." if status is None or status.kind == "both" else await _said(asked, status)
+        status = await asked.source.of_bull(asked.queue_name, anew=True)
+        # The error about a queue that has moved names another one, which the viewer may not see.
+        if status is None or (status.kind == "both" and status.signpost is None):
+            said = f"{error}."
+        else:
+            said = await _said(asked, status)
         raise RefusalError(409, f"Nothing was changed. {said}") from None
 
 

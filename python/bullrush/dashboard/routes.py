@@ -76,11 +76,13 @@ class Look(Route):
         handler: what answers.
         is_live: it has a part that is kept up to date while somebody looks: the block ``live`` of its template.
         is_own: it is for one viewer alone.
+        is_remembered: it shows what was remembered, also while Redis is away, whosever the queue is now.
     """
 
     handler: Callable[[Asked], Awaitable[Answer]]
     is_live: bool = False
     is_own: bool = False
+    is_remembered: bool = False
     method: ClassVar[str] = "get"
 
 
@@ -151,7 +153,7 @@ ROUTES: Final[tuple[Look | Change, ...]] = (
     Look("/q/{queue}/schedulers", "view", schedulers),
     Look("/q/{queue}/routes", "view", routes),
     Look("/q/{queue}/flows/{id}", "view", flow, is_live=True),
-    Look("/q/{queue}/history", "view", history),
+    Look("/q/{queue}/history", "view", history, is_remembered=True),
     Look("/q/{queue}/add", "edit", add_form),
     Look("/q/{queue}/edit/{id}", "edit", edit_form),
     Change("/q/{queue}/add", "edit", editing.add, longest=_WITH_DATA),
@@ -163,6 +165,6 @@ ROUTES: Final[tuple[Look | Change, ...]] = (
     Change("/q/{queue}/pause", "pause", actions.pause),
     Change("/q/{queue}/resume", "pause", actions.resume),
     Change("/q/{queue}/failures/retry", "run", bulk_actions.retry_group),
-    Look("/q/{queue}/bulk/{id}", "view", bulk, is_live=True, is_own=True),
+    Look("/q/{queue}/bulk/{id}", "view", bulk, is_live=True, is_own=True, is_remembered=True),
     *(change for verb in VERBS for change in _bulk(verb)),
 )

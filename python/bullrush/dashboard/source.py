@@ -153,9 +153,12 @@ class Source:
         """
         return Queue(name, url=self.url, prefix=self.prefix, timeout=self.timeout, skip_metas_update=True)
 
-    async def of_bull(self, name: str) -> LegacyStatus | None:
-        """Return what there is of a queue of Bull; None if nothing shows Bull, which is not asked again for a while."""
-        if time.monotonic() - self._of_bullmq.get(name, -LOOK_EVERY) < LOOK_EVERY:
+    async def of_bull(self, name: str, *, anew: bool = False) -> LegacyStatus | None:
+        """Return what there is of a queue of Bull; None if nothing shows Bull.
+
+        That nothing shows it is believed for a while, unless it is asked `anew`.
+        """
+        if not anew and time.monotonic() - self._of_bullmq.get(name, -LOOK_EVERY) < LOOK_EVERY:
             return None
         found = await run_async(look_at(name, self.url, self.prefix, self.timeout))
         if found is None:

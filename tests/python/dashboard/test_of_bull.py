@@ -107,3 +107,15 @@ def test_the_first_page_names_queues_of_bull(bull, opened: Callable[..., Page], 
     assert f"{bull.name}</a> (Bull)" in page.html("/")
     page = opened(authorize=lambda name, action, queue: queue != bull.name)
     assert bull.name not in page.html("/")
+
+
+def test_a_queue_that_moves_while_somebody_looks_is_not_changed_any_more(
+    page: Page, queue: Queue, redis: Redis, redis_url: str
+) -> None:
+    queue.add("welcome")
+    page.json(f"/q/{queue.name}")
+    page.post(f"/q/{queue.name}/pause")
+    redis.hset(queue.to_key("ext:moved"), mapping={"prefix": "moved", "name": "elsewhere", "place": ""})
+    error = page.post(f"/q/{queue.name}/resume", 409)["error"]
+    assert error.startswith("Nothing was changed") and "elsewhere" in error
+    assert redis.hget(queue.to_key("meta"), "paused") == "1"
