@@ -101,8 +101,8 @@ class Asked:
     @cached_property
     def queue(self) -> Queue:
         """The queue in the address. A request that changes it gets a handle that refuses queues of Bull."""
-        looks = self.request.method in ("GET", "HEAD")
-        return self.source.queue(self.queue_name) if looks else self.source.queue_to_change(self.queue_name)
+        changes = self.request.method == "POST"
+        return self.source.queue_to_change(self.queue_name) if changes else self.source.queue(self.queue_name)
 
     def query(self, name: str) -> str | None:
         """Return a field of the query string, None if it is missing or empty."""
