@@ -101,7 +101,7 @@ class Asked:
     @cached_property
     def queue(self) -> Queue:
         """The queue in the address. A request that changes it gets a handle that refuses queues of Bull."""
-        changes = self.request.method == "POST"
+        changes = self.request.method.lower() == "post"
         return self.source.queue_to_change(self.queue_name) if changes else self.source.queue(self.queue_name)
 
     def query(self, name: str) -> str | None:
