@@ -119,12 +119,12 @@ ROLES: Final = (
         "everything that a program or the command line can do, moving queues of Bull included",
         _words(
             """
-            bzpopmin copy del evalsha exists expire get hdel head hexists hget hgetall hincrby hkeys hlen hmget hscan
-            hset hstrlen incr incrby lindex linsert llen lmove lpop lpos lpush lrange lrem lset ltrim mget persist
-            pexpire ping psetex pttl rename rpop rpush sadd scan scard script|exists script|load set sismember
-            smembers smismember srandmember srem sscan time type unlink xadd xdel xinfo|stream xlen xrange xread
-            xrevrange xtrim zadd zcard zcount zmscore zrange zrangebyscore zrank zrem zremrangebyrank
-            zremrangebyscore zrevrange zrevrangebyscore zscan zscore
+            bzpopmin copy del evalsha exists expire get hdel hexists hget hgetall hincrby hkeys hlen hmget hscan hset
+            hstrlen incr incrby lindex linsert llen lmove lpop lpos lpush lrange lrem lset ltrim mget persist pexpire
+            ping psetex pttl rename rpop rpush sadd scan scard script|exists script|load set sismember smembers
+            smismember srandmember srem sscan time type unlink xadd xdel xinfo|stream xlen xrange xread xrevrange
+            xtrim zadd zcard zcount zmscore zrange zrangebyscore zrank zrem zremrangebyrank zremrangebyscore
+            zrevrange zrevrangebyscore zscan zscore
             """
         ),
         _words(
