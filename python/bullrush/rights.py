@@ -33,6 +33,12 @@ def _words(text: str) -> tuple[str, ...]:
 #: Without `EVALSHA` no script looks for missing rights; before Redis 7 it looks no further without `DEL`.
 _NEEDED_TO_LOOK: Final = frozenset({"+evalsha", "+del"})
 
+#: What BullMQ for Node sends beside the commands of a role, as measured with BullMQ 5 and 6. `QUIT` is allowed to all.
+OF_NODE: Final = {
+    "producer": ("eval", "exec", "hmset", "multi"),
+    "worker": ("eval", "exec", "hmset", "multi", "rpoplpush", "zpopmin"),
+}
+
 # make rights
 ROLES: Final = (
     Role(

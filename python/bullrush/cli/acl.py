@@ -7,13 +7,14 @@ import argparse
 from bullrush.cli.terminal.ending import USAGE, CommandError
 from bullrush.cli.terminal.output import say, write, write_json
 from bullrush.extending import nearest, shown
-from bullrush.rights import PASSWORD, acl_rule, read_roles
+from bullrush.rights import OF_NODE, PASSWORD, acl_rule, read_roles
 
 EXAMPLES = """\
   bullrush acl                               the roles
   bullrush acl worker                        a user who may run jobs
   bullrush acl worker producer --user app    one who may run and add jobs
   bullrush acl producer --queue mail         only in this queue and its routes
+  bullrush acl worker producer --node        one whose program uses BullMQ for Node
   bullrush acl admin --prefix a --prefix b   one who may move queues of Bull from a to b
   bullrush acl reader --json | jq -r '.needed[]'"""
 
@@ -33,6 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--queue", action="append", default=[], metavar="NAME", help="only this queue; give it again for more queues"
     )
+    parser.add_argument("--node", action="store_true", help="a producer or a worker that uses BullMQ for Node")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -48,6 +50,8 @@ def run(options: argparse.Namespace) -> int:
     for option, given in (("--user", [options.user]), ("--prefix", options.prefix), ("--queue", options.queue)):
         if any(name is not None and (not name or any(map(str.isspace, name))) for name in given):
             raise CommandError(f"{option} is empty or has a space, which Redis takes in no rule", USAGE)
+    if options.node and (not options.roles or not OF_NODE.keys() >= set(options.roles)):
+        raise CommandError(f"--node is for the roles {' and '.join(OF_NODE)}", USAGE)
     if not options.roles:
         if options.json:
             write_json([role._asdict() for role in known.values()])
@@ -56,7 +60,8 @@ def run(options: argparse.Namespace) -> int:
                 write(f"{role.name.ljust(10)}{role.summary}")
         return 0
     roles = [known[name] for name in options.roles]
-    needed = sorted({command for role in roles for command in role.needed})
+    of_node = [command for role in roles for command in OF_NODE[role.name]] if options.node else []
+    needed = sorted({command for role in roles for command in role.needed}.union(of_node))
     useful = sorted({command for role in roles for command in role.useful})
     user = options.user or roles[0].name
     rule = acl_rule(

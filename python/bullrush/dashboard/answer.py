@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from starlette.requests import Request
@@ -97,10 +98,11 @@ class Asked:
         """The name of the queue in the address."""
         return self.parts["queue"]
 
-    @property
+    @cached_property
     def queue(self) -> Queue:
-        """The queue in the address."""
-        return self.source.queue(self.queue_name)
+        """The queue in the address. A request that changes it gets a handle that refuses queues of Bull."""
+        changes = self.request.method.lower() == "post"
+        return self.source.queue_to_change(self.queue_name) if changes else self.source.queue(self.queue_name)
 
     def query(self, name: str) -> str | None:
         """Return a field of the query string, None if it is missing or empty."""

@@ -20,6 +20,7 @@ from bullrush.dashboard.audit import Audit
 from bullrush.dashboard.bulk import Bulks
 from bullrush.dashboard.history import Memory
 from bullrush.dashboard.notices import Notices, way_back
+from bullrush.dashboard.of_bull import look_at_owner
 from bullrush.dashboard.origin import demand_same_origin
 from bullrush.dashboard.refusal import RefusalError, refusal_of
 from bullrush.dashboard.rendering import (
@@ -157,6 +158,8 @@ class Dashboard:
             route, named = _route(request, parts)
             form = await self._form(request, route)
             asked = Asked(request, viewer, self._source, self._settings.masks, named, form, self._bulks, self._audit)
+            if isinstance(route, Look) and "queue" in named and not route.is_remembered:
+                await look_at_owner(asked)
             if route.right != "each":
                 await viewer.demand(route.right, asked.queue_name)
             if isinstance(route, Change):

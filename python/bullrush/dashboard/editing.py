@@ -10,7 +10,7 @@ from bullrush.aio import Job
 from bullrush.dashboard.answer import Asked, Done, demand_known
 from bullrush.dashboard.commands import command
 from bullrush.dashboard.refusal import RefusalError
-from bullrush.errors import DataError, InvalidOptionError, LegacyQueueError, MalformedJobError
+from bullrush.errors import DataError, InvalidOptionError, MalformedJobError
 from bullrush.extending import JSON, reply, run_async
 
 #: Longer data are no text that somebody edits in a browser.
@@ -51,11 +51,9 @@ async def add(asked: Asked) -> Done:
     if isinstance(given, str) and await asked.queue.get_job(given) is not None:
         raise RefusalError(409, f"There is a job {given!r} already, so nothing was added.")
     try:
-        job = await asked.source.queue_to_add(asked.queue_name).add(name, data, **options)
+        job = await asked.queue.add(name, data, **options)
     except (InvalidOptionError, DataError) as error:
         raise RefusalError(400, f"Nothing was added: {error}.") from None
-    except LegacyQueueError as error:
-        raise RefusalError(409, f"Nothing was added: {error}") from None
     text = f"Job {job.id} is added."
     if options.keys() & {"deduplication", "debounce"}:
         text = f"Job {job.id} is added, or was there already with this deduplication id."

@@ -31,6 +31,8 @@ class Viewer:
         self.name = name
         self._authorize = authorize
         self._read_only = read_only
+        #: Why nothing is changed in the queue of this request; None if something may be.
+        self.barred: str | None = None
         #: What `authorize` has said for this request.
         self.answers: dict[tuple[Action, str], bool] = {}
         #: A key of a job in a text that we or BullMQ wrote, such as "child bull:video:7 failed".
@@ -42,7 +44,7 @@ class Viewer:
 
     async def may(self, action: Action, queue: str) -> bool:
         """Tell whether the viewer may do something in a queue. It is asked once per request."""
-        if self._read_only and action not in _LOOKING:
+        if (self._read_only or self.barred) and action not in _LOOKING:
             return False
         asked = (action, queue)
         if asked not in self.answers:
@@ -68,7 +70,7 @@ class Viewer:
             raise RefusalError.no_queue(queue)
         if not await self.may(action, queue):
             why = "This dashboard is read-only." if self._read_only else f"You have no right {action!r} in this queue."
-            raise RefusalError(403, why)
+            raise RefusalError(403, self.barred or why)
 
     async def names_only_seen(self, text: str) -> bool:
         """Tell whether a text that a library wrote names jobs only of queues that the viewer may see."""

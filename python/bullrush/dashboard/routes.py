@@ -10,6 +10,7 @@ from typing import ClassVar, Final, Literal
 from bullrush.dashboard import actions, bulk_actions, editing
 from bullrush.dashboard.answer import Answer, Asked, Done
 from bullrush.dashboard.bulk import RIGHTS
+from bullrush.dashboard.of_bull import only_of_bullmq
 from bullrush.dashboard.pages.about import about
 from bullrush.dashboard.pages.all.failures import all_failures
 from bullrush.dashboard.pages.all.schedulers import all_schedulers
@@ -75,11 +76,13 @@ class Look(Route):
         handler: what answers.
         is_live: it has a part that is kept up to date while somebody looks: the block ``live`` of its template.
         is_own: it is for one viewer alone.
+        is_remembered: it shows what was remembered, also while Redis is away, whosever the queue is now.
     """
 
     handler: Callable[[Asked], Awaitable[Answer]]
     is_live: bool = False
     is_own: bool = False
+    is_remembered: bool = False
     method: ClassVar[str] = "get"
 
 
@@ -101,7 +104,7 @@ class Change(Route):
     async def make(self, asked: Asked) -> Done:
         """Make the change, and note it."""
         try:
-            done = await self.handler(asked)
+            done = await only_of_bullmq(asked, self.handler(asked))
         except RefusalError as error:
             self._note(asked, error.sentence)
             raise
@@ -150,7 +153,7 @@ ROUTES: Final[tuple[Look | Change, ...]] = (
     Look("/q/{queue}/schedulers", "view", schedulers),
     Look("/q/{queue}/routes", "view", routes),
     Look("/q/{queue}/flows/{id}", "view", flow, is_live=True),
-    Look("/q/{queue}/history", "view", history),
+    Look("/q/{queue}/history", "view", history, is_remembered=True),
     Look("/q/{queue}/add", "edit", add_form),
     Look("/q/{queue}/edit/{id}", "edit", edit_form),
     Change("/q/{queue}/add", "edit", editing.add, longest=_WITH_DATA),
@@ -162,6 +165,6 @@ ROUTES: Final[tuple[Look | Change, ...]] = (
     Change("/q/{queue}/pause", "pause", actions.pause),
     Change("/q/{queue}/resume", "pause", actions.resume),
     Change("/q/{queue}/failures/retry", "run", bulk_actions.retry_group),
-    Look("/q/{queue}/bulk/{id}", "view", bulk, is_live=True, is_own=True),
+    Look("/q/{queue}/bulk/{id}", "view", bulk, is_live=True, is_own=True, is_remembered=True),
     *(change for verb in VERBS for change in _bulk(verb)),
 )

@@ -15,6 +15,7 @@ from bullrush.dashboard.searches import Searches
 from bullrush.doctor import Costs, Doctor, Report
 from bullrush.errors import BullrushError, RedisServerError
 from bullrush.extending import QueueScan, run_async
+from bullrush.legacy import LegacyStatus, find_legacy, look_at
 
 T = TypeVar("T")
 
@@ -103,8 +104,8 @@ class Seldom(Generic[T]):
 class Source:
     """The queues of one server and prefix.
 
-    The handles only look: they write no settings, and open queues of Bull, too. `memory` is what a recorder has
-    written of these queues, if there is one.
+    The handles of `queue` only look: they write no settings, and open queues of Bull, too. All that changes something
+    takes one of `queue_to_change`. `memory` is what a recorder has written of these queues, if there is one.
     """
 
     url: str
@@ -114,13 +115,17 @@ class Source:
     names: Seldom[Names] = field(init=False)
     report: Seldom[Report] = field(init=False)
     rates: Seldom[dict[str, Rates]] = field(init=False)
+    legacy: Seldom[tuple[LegacyStatus, ...]] = field(init=False)
     searches: Searches = field(default_factory=Searches, init=False)
     _handles: dict[str, Queue] = field(default_factory=dict, init=False)
+    #: When nothing has shown that these are queues of Bull.
+    _of_bullmq: dict[str, float] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self.names = Seldom(self._find, LOOK_EVERY)
         self.report = Seldom(self._examine, LOOK_EVERY)
         self.rates = Seldom(self._ask_rates, _COUNT_EVERY)
+        self.legacy = Seldom(self._find_legacy, LOOK_EVERY)
 
     def queue(self, name: str) -> Queue:
         """Return the handle of a queue, whether it exists or not.
@@ -141,9 +146,26 @@ class Source:
             )
         return self._handles[name]
 
-    def queue_to_add(self, name: str) -> Queue:
-        """Return a handle by which jobs are added. It refuses a queue of Bull, which cannot read them."""
+    def queue_to_change(self, name: str) -> Queue:
+        """Return a handle by which something is changed. It refuses a queue of Bull before it writes anything.
+
+        It is new each time, since a handle looks only once whose the queue is.
+        """
         return Queue(name, url=self.url, prefix=self.prefix, timeout=self.timeout, skip_metas_update=True)
+
+    async def of_bull(self, name: str, *, anew: bool = False) -> LegacyStatus | None:
+        """Return what there is of a queue of Bull; None if nothing shows Bull.
+
+        That nothing shows it is believed for a while, unless it is asked `anew`.
+        """
+        if not anew and time.monotonic() - self._of_bullmq.get(name, -LOOK_EVERY) < LOOK_EVERY:
+            return None
+        found = await run_async(look_at(name, self.url, self.prefix, self.timeout))
+        if found is None:
+            if len(self._of_bullmq) >= _MOST_HANDLES:
+                self._of_bullmq.clear()
+            self._of_bullmq[name] = time.monotonic()
+        return found
 
     @cached_property
     def costs(self) -> Costs:
@@ -159,6 +181,14 @@ class Source:
         except RedisServerError as error:
             return Names(tuple(sorted(found)), error)
         return Names(tuple(sorted(found)))
+
+    async def _find_legacy(self) -> tuple[LegacyStatus, ...]:
+        names = (await self.names.value()).queues
+        find = find_legacy(self.url, self.prefix, self.timeout, names, size=_KEYS, nested=False)
+        try:
+            return tuple(sorted(await run_async(find), key=lambda status: status.name))
+        except RedisServerError:
+            return ()  # the page says why the queues cannot be listed
 
     async def _ask_rates(self) -> dict[str, Rates]:
         return {} if self.memory is None else await self.memory.rates((await self.names.value()).queues)

@@ -18,8 +18,8 @@ Order: TypeAlias = Literal["keep", "priority"]
 TakenIds: TypeAlias = Literal["skip", "rename"]
 
 #: ``priority``: it loses its priority. ``backoff``: it waits otherwise between attempts. ``strategy``: each worker
-#: needs `bullrush.legacy.bull_backoff`.
-Difference: TypeAlias = Literal["priority", "backoff", "strategy"]
+#: needs `bullrush.legacy.bull_backoff`. ``max_backoff``: a worker of bullrush waits less, by its option of that name.
+Difference: TypeAlias = Literal["priority", "backoff", "strategy", "max_backoff"]
 
 #: A hash as Redis has it.
 RawHash: TypeAlias = Mapping[str, bytes]
@@ -51,6 +51,8 @@ _DROPPED_OPTIONS: Final = ("timestamp", "delay", "repeat", "jobId", "debounce", 
 
 #: The types of back-off that need nothing more, or what the user has asked for.
 _KNOWN_BACKOFFS: Final = ("fixed", "exponential", checks.BULL_EXPONENTIAL)
+#: The longest delay before a retry of a worker that has no other `max_backoff`, ms.
+_MAX_BACKOFF: Final = 3_600_000
 _FINISHED: Final = ("completed", "failed")
 _LEAST_URGENT: Final = 2_097_152
 #: The greatest number that Node and Redis count exactly; a greater one is taken for it.
@@ -147,14 +149,16 @@ def differences(raw: RawHash, state: str, rules: Rules) -> list[Difference]:
     found: list[Difference] = []
     if rules.order == "keep" and state != "delayed" and _first_number(raw.get("priority"), opts.get("priority")):
         found.append("priority")
-    backoff = opts.get("backoff")
+    backoff = _backoff(opts.get("backoff"), rules) or {}
     attempts = _first_number(raw.get("attempts"), opts.get("attempts")) or 0
-    if (
-        isinstance(backoff, dict)
-        and backoff.get("type") == "exponential"
-        and attempts > 1 + _count(raw, "attemptsMade")
-    ):
+    if attempts <= 1 + _count(raw, "attemptsMade"):
+        return found
+    longest = _first_number(backoff.get("delay")) or 0
+    if backoff.get("type") in ("exponential", checks.BULL_EXPONENTIAL):
         found.append("strategy" if rules.keep_backoff else "backoff")
+        longest <<= min(attempts - 2, 62)
+    if longest > _MAX_BACKOFF:
+        found.append("max_backoff")
     return found
 
 

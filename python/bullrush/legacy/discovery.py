@@ -14,6 +14,8 @@ from bullrush.legacy.signpost import Signpost, read_moved_at, read_signpost
 
 #: How keys end that Bull's queues and moved queues have.
 _ENDS: Final = (":id", ":ext:moved")
+#: Keys per round trip.
+_PAGE: Final = 1_000
 #: What stands in keys that are no counter of ids: those of deduplication.
 _NO_QUEUE: Final = ":de:"
 
@@ -51,7 +53,15 @@ class LegacyStatus(NamedTuple):
         return "bull" if self.signpost is None else "moved"
 
 
-async def find_legacy(url: str, prefix: str, timeout: int | None, known: Collection[str]) -> list[LegacyStatus]:
+async def find_legacy(
+    url: str,
+    prefix: str,
+    timeout: int | None,
+    known: Collection[str],
+    *,
+    size: int = _PAGE,
+    nested: bool = True,
+) -> list[LegacyStatus]:
     """Return the queues of Bull and the queues that have moved. An operation.
 
     Args:
@@ -59,8 +69,10 @@ async def find_legacy(url: str, prefix: str, timeout: int | None, known: Collect
         prefix: the prefix of their keys.
         timeout: ms that a round trip may take.
         known: queues that are left out, such as those of BullMQ.
+        size: how many keys are read per round trip.
+        nested: also those whose names have a colon.
     """
-    scan = QueueScan(url, prefix, timeout, ends=_ENDS, kind=None)
+    scan = QueueScan(url, prefix, timeout, size=size, ends=_ENDS, kind=None)
     found = []
     while not scan.ended:
         for name in sorted(set(await scan.page()).difference(known)):
@@ -68,7 +80,7 @@ async def find_legacy(url: str, prefix: str, timeout: int | None, known: Collect
             found += [] if status is None else [status]
     # The ids of jobs may have colons, too. Their keys are hashes, and there may be millions of them: Redis leaves them
     # out.
-    return [*found, *(await _find_nested(url, prefix, timeout) if scan.saw_nested else ())]
+    return [*found, *(await _find_nested(url, prefix, timeout) if nested and scan.saw_nested else ())]
 
 
 async def _find_nested(url: str, prefix: str, timeout: int | None) -> list[LegacyStatus]:

@@ -97,7 +97,8 @@ class MigrationReport:
         dry_run: nothing was written; ``moved`` is what would be moved.
         differences: only of a dry run: how many jobs lose their ``priority`` with ``order="keep"``, how many with
             exponential ``backoff`` wait otherwise than in Bull, and for how many each worker needs the ``strategy``
-            `bullrush.legacy.bull_backoff`.
+            `bullrush.legacy.bull_backoff`. ``max_backoff``: how many have a back-off that is longer than an hour, which
+            is the longest of a worker by default.
     """
 
     moved: dict[str, int] = field(default_factory=dict)

@@ -156,3 +156,32 @@ def fails_once(queue: Queue) -> None:
 
     with Worker(queue.name, handle, url=queue._url, prefix=queue.prefix) as worker:
         worker.run(max_jobs=1)
+
+
+@pytest.mark.parametrize("app_starts", ["before", "after"])
+def test_a_pattern_that_got_its_zone_by_the_move_is_no_second_repeatable(bull, old, new, redis, run, app_starts):
+    if flavor_of(bull) < "3":
+        pytest.skip("it has no repeatables")
+    daily = {"repeat": {"cron": "0 7 * * *"}}
+    add(bull, old, {"n": 1}, **daily)
+    own = [one.key for one in old.get_repeatables()]
+    old.migrate(new, tz="Europe/Berlin")
+    assert [one["tz"] for one in new.get_job_schedulers()] == ["Europe/Berlin"]
+    if app_starts == "before":
+        add(bull, old, {"n": 1}, **daily)
+    for step in steps()[:4]:
+        run(step)
+    add(bull, old, {"n": 1}, **daily)
+    assert [one.key for one in old.get_repeatables()] == own and new.get_job_schedulers_count() == 0
+
+
+def test_a_scheduler_with_a_zone_stays_if_bull_has_it_without_one(bull, old, new, run):
+    if flavor_of(bull) < "3":
+        pytest.skip("it has no repeatables")
+    new.upsert_job_scheduler("own", {"pattern": "0 7 * * *", "tz": "Europe/Berlin"}, {"name": "daily", "data": {}})
+    old.add("daily", {}, repeat={"pattern": "0 7 * * *"})
+    (key,) = [one.key for one in old.get_repeatables()]
+    for step in steps()[:3]:
+        run(step)
+    assert "of the same name and times without a time zone" in run(steps()[3], 1)
+    assert [one.key for one in old.get_repeatables()] == [key] and new.get_job_schedulers_count() == 1

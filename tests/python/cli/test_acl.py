@@ -59,3 +59,12 @@ def test_a_name_that_would_break_the_rule_is_refused(run: Callable, name: str) -
 def test_a_wrong_role_is_refused_with_the_nearest(run: Callable) -> None:
     ended = run("acl", "reeder")
     assert ended.code == 2 and "reader" in ended.err
+
+
+def test_a_program_in_node_gets_what_bullmq_sends_beside(run: Callable) -> None:
+    roles = read_roles()
+    for name, more in {"producer": set(), "worker": {"rpoplpush", "zpopmin"}}.items():
+        printed = json.loads(run("acl", name, "--node", "--json").out)
+        assert set(printed["needed"]) - set(roles[name].needed) == {"eval", "hmset", "multi", "exec"} | more
+    ended = run("acl", "reader", "--node")
+    assert ended.code == 2 and "--node is for the roles producer and worker" in ended.err

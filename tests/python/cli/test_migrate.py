@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from datetime import datetime
+from pathlib import Path
 from threading import Event, Thread
 
 import pytest
@@ -36,7 +37,7 @@ WRONG = {
     "no_such_flavor": (["--to-name", "x", "--flavor", "5"], "there is no '5'. There are: 1, 2, 3, 4"),
     "no_such_order": (["--to-name", "x", "--order", "random"], "there is no 'random'"),
     "no_such_zone": (["--to-name", "x", "--tz", "Paris"], "is not the name of a time zone such as"),
-    "zone_of_a_bridge": (["--to-name", "x", "--bridge", "--tz", "UTC"], "--tz does not go together with --bridge"),
+    "zone_of_a_bridge": (["--to-name", "x", "--bridge", "--tz", "UTC"], "--bridge: a bridge makes no job schedulers"),
     "no_number": (["--to-name", "x", "--history", "all"], "'all' is no whole number greater than 0"),
     "no_url_of_redis": (["--to-url", "http://x"], "must start with redis://"),
     "a_name_with_a_colon": (["--to-name", "a:b"], "Queue name cannot contain :"),
@@ -118,6 +119,56 @@ def test_schedulers_without_a_time_zone_are_named_and_get_the_one_that_is_given(
     assert note not in run("migrate", bull.name, *words, "--dry-run").out
     assert note not in run("migrate", bull.name, *words).out
     assert [one["tz"] for one in target.get_job_schedulers()] == ["Europe/Paris"]
+
+
+def test_a_scheduler_keeps_its_zone_when_its_repeatable_is_added_again(run, bull, target):
+    def again(*words: str) -> tuple[str, str]:
+        bull.add("digest", repeat={"pattern": "0 7 * * *"})
+        command = ("migrate", bull.name, "--to-prefix", "moved", *words)
+        return run(*command, "--dry-run").out, run(*command).out
+
+    assert all("has no time zone" in out for out in again())
+    assert all("zone" not in out for out in again("--tz", "Europe/Paris"))
+    assert all("zone" not in out for out in again())
+    assert [one["tz"] for one in target.get_job_schedulers()] == ["Europe/Paris"]
+
+
+def test_the_program_of_the_page_gives_schedulers_that_have_moved_a_zone(run, bull, target, redis_url):
+    bull.add("digest", {"n": 1}, repeat={"pattern": "0 7 * * *", "limit": 5}, attempts=3)
+    run("migrate", bull.name, "--to-prefix", "moved")
+    page = (Path(__file__).parents[3] / "docs" / "legacy-bull.md").read_text()
+    program = page.partition("their template again, under the same id:\n\n```python\n")[2].partition("```")[0]
+    for word, ours in (('"mails"', repr(bull.name)), ("embedded://", redis_url), ('"bullmq"', '"moved"')):
+        assert word in program
+        program = program.replace(word, ours)
+    (before,) = target.get_job_schedulers()
+    exec(program, {})
+    (after,) = target.get_job_schedulers()
+    assert (after["key"], after["name"], after["tz"]) == (before["key"], "digest", "Europe/Paris")
+    assert (after["template"]["data"], after["template"]["opts"]["attempts"], after["limit"]) == ({"n": 1}, 3, 5)
+    (pending,) = (job for job in target.get_delayed() if job.repeat_job_key)
+    assert pending.opts["repeat"]["tz"] == "Europe/Paris" and pending.data == {"n": 1}
+
+
+def test_a_dry_run_counts_jobs_whose_back_off_is_longer_than_that_of_a_worker(run, bull):
+    bull.add("slow", attempts=2, backoff={"type": "fixed", "delay": 7_200_000})
+    bull.add("slow", attempts=13, backoff={"type": "exponential", "delay": 1_800})
+    bull.add("quick", attempts=12, backoff={"type": "exponential", "delay": 1_800})
+    bull.add("once", attempts=1, backoff={"type": "fixed", "delay": 7_200_000})
+    ended = run("migrate", bull.name, "--to-prefix", "moved", "--dry-run")
+    assert "2 jobs: a back-off would be longer than an hour" in ended.out
+
+
+def test_who_waits_for_locks_of_dead_workers_is_told_so_and_one_who_does_not_hears_of_the_option(run, bull, redis):
+    hold(redis, bull)
+    left = run("migrate", bull.name, "--to-prefix", "moved").out
+    assert "if that worker has died and all others are stopped, with --legacy-workers-stopped" in left
+    command = [sys.executable, "-m", "bullrush", "migrate", bull.name, "--to-prefix", "moved"]
+    words = [*command, "--legacy-workers-stopped"]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as waiting:
+        assert waiting.stderr is not None
+        assert "1 job in active: waiting until" in waiting.stderr.readline()
+        waiting.kill()
 
 
 def test_a_job_that_is_left_has_its_reason_and_the_exit_code_1(run, bull, redis):

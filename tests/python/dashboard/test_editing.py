@@ -103,7 +103,7 @@ def test_a_queue_of_bull_gets_no_job_that_it_cannot_read(page: Page, queue: Queu
     redis.hset(f"bull:{queue.name}:1", mapping={"name": "x", "data": "{}", "opts": opts, "timestamp": 1, "delay": 0})
     redis.rpush(f"bull:{queue.name}:wait", 1)
     got = page.post(f"/q/{queue.name}/add", 409, name="x")
-    assert "Nothing was added" in got["error"] and redis.llen(f"bull:{queue.name}:wait") == 1
+    assert "Nothing was changed" in got["error"] and redis.llen(f"bull:{queue.name}:wait") == 1
 
 
 @pytest.mark.parametrize("data", ['{"user": "Zoë", "deep": [1, {"a": null}]}', "[]", '"text"', "17", "null"])

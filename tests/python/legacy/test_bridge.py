@@ -59,3 +59,11 @@ def test_a_repeatable_that_has_not_moved_goes_on_in_bull(old, new, redis):
     make_due(redis, old)
     assert old.bridge(new, until="empty", max_seconds=30).moved == {"delayed": 1}
     assert [one.name for one in old.get_repeatables()] == ["stays"]
+
+
+def test_a_job_that_stays_is_logged_once_while_the_bridge_runs(old, new, caplog):
+    old.add("welcome", job_id="order-7")
+    new.add("welcome", job_id="order-7")
+    assert old.bridge(new, merge=True, until="empty", max_seconds=30).moved == {}
+    said = [record.message for record in caplog.records if "job order-7 of queue" in record.message]
+    assert len(said) == 1 and "the other queue has a job with this id" in said[0]

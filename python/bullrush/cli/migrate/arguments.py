@@ -35,6 +35,14 @@ CLEANING: Final = ("force",)
 _KNOWN: Final = {"move": MOVING, "dry_run": MOVING, "bridge": BRIDGING, "cleanup": CLEANING}
 #: Options of one mode only.
 _NEEDS: Final = {"mirror": "--bridge", "force": "--cleanup"}
+#: Why an option is not for a mode, where that is not plain.
+_WHY: Final = {
+    (
+        "tz",
+        "bridge",
+    ): ": a bridge makes no job schedulers. It adds the next job of a repeatable in the time zone of its "
+    "own process, so run it with the environment variable TZ"
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -115,7 +123,7 @@ def mode_of(options: argparse.Namespace) -> str:
     for name in dict.fromkeys((*MOVING, *BRIDGING, *CLEANING)):
         if getattr(options, name) and name not in _KNOWN.get(mode, ()):
             with_it = f"needs {_NEEDS[name]}" if name in _NEEDS else f"does not go together with {_option(mode)}"
-            raise CommandError(f"{_option(name)} {with_it}", USAGE)
+            raise CommandError(f"{_option(name)} {with_it}{_WHY.get((name, mode), '')}", USAGE)
     return mode
 
 

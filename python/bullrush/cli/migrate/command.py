@@ -79,6 +79,11 @@ def _moved(
     heading.find_out(legacy)
     with heading.naming_target():
         before = to.get_job_counts()
+    if options.legacy_workers_stopped and not options.dry_run and (active := legacy.get_job_counts("active")["active"]):
+        say(
+            f"{jobs_of(active)} in active: waiting until their locks have run out, and nobody has held one for 30 "
+            "seconds more (10 with Bull 1.x and 2.x). That takes up to a minute."
+        )
     report = legacy.migrate(to, **given(options, *MOVING), dry_run=options.dry_run, on_progress=so_far.show)
     with heading.naming_target():
         return printing.Result(report, before, to.get_job_counts(), paused=to.is_paused())

@@ -42,6 +42,8 @@ _DIFFERENCES: Final = {
     "--keep-backoff keeps that.",
     "strategy": "every worker of the new queue would need the option backoff_strategy=bullrush.legacy.bull_backoff. "
     "One without it does not retry them.",
+    "max_backoff": "a back-off would be longer than an hour. A worker of bullrush waits no longer than max_backoff, by "
+    "default an hour: Worker(max_backoff=None) has no limit.",
 }
 #: What a migrator empties. Active jobs are named one by one.
 _TO_RUN: Final = ("waiting", "paused", "delayed")

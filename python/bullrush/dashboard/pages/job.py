@@ -39,6 +39,7 @@ async def job(asked: Asked) -> Answer:
         "reasons": list(why.reasons),
         "position": why.position,
         "may": may,
+        "barred": asked.viewer.barred,
         "commands": {
             verb: command(
                 ["jobs", verb, *(["--keep-children"] * (verb == "remove"))], [queue.name, job_id], asked.source.prefix

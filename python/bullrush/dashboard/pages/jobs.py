@@ -79,6 +79,7 @@ async def jobs(asked: Asked) -> Answer:
         "total": found.total,
         "jobs": [await _row(asked, job, may_see_data="data" in may) for job in found.jobs],
         "may": may,
+        "barred": asked.viewer.barred,
         "bulk": [] if trouble else [verb for verb in VERBS if state in STATES[verb] and RIGHTS[verb] in may],
         "commands": {
             verb: command([verb], [queue.name], asked.source.prefix),

@@ -6,6 +6,7 @@ from typing import Any
 
 from bullrush.dashboard.answer import Answer, Asked
 from bullrush.dashboard.history import Rates
+from bullrush.dashboard.of_bull import has_jobs
 from bullrush.dashboard.pages.attention import FIRST, MOST, sentences
 from bullrush.dashboard.pages.line import lines
 from bullrush.dashboard.refusal import refused
@@ -23,12 +24,14 @@ async def overview(asked: Asked) -> Answer:
     attention = await sentences(asked, found, report.findings, hidden)
     shown = attention[: MOST if shows_all else FIRST]
     rates = await asked.source.rates.value()
+    legacy = {status.name: status for status in await asked.source.legacy.value() if has_jobs(status)}
     content = {
         "attention": [sentence.content() for sentence in shown],
         "more": len(attention) - len(shown),
         "all": shows_all,
         "first": FIRST,
         "queues": [line.content() | {"rates": _content(rates.get(line.queue))} for line in found],
+        "of_bull": [{"queue": name, "legacy": legacy[name].kind} for name in await asked.viewer.seen(legacy)],
         "recorded": asked.source.memory is not None,
         "searched": len(names.queues) if everything else None,
         "refused": None if names.refused is None else refused(names.refused),

@@ -67,6 +67,8 @@ class Bridge:
         self._absorbed: set[str] = set()
         #: Jobs that had to stay, and when they are tried again.
         self._taken: set[str] = set()
+        #: Those of them that the log has named.
+        self._named: set[str] = set()
         self._retry_at = time.monotonic() + _RETRY_TAKEN
         self._mirror_at = 0.0
         self._left = 0
@@ -178,7 +180,14 @@ class Bridge:
                 self._taken.add(job.id)
                 if job.reason == "taken":
                     notes.append(Remark(job.id, state, _TAKEN))
+                    self._say_once(job.id)
             self._note(notes)
+
+    def _say_once(self, job_id: str) -> None:
+        """Log why a job stays when it is first seen: the report comes only at the end."""
+        if job_id not in self._named and len(self._named) < _MOST_NOTES:
+            self._named.add(job_id)
+            _log.warning("job %s of queue %s %s", job_id, self._base, _TAKEN)
 
     def _note(self, remarks: Sequence[Remark]) -> None:
         self.report.notes += remarks[: max(_MOST_NOTES - len(self.report.notes), 0)]

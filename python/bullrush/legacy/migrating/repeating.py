@@ -116,7 +116,7 @@ class Repeating:
             if not has_times(one):
                 left[one.key] = _UNREADABLE
             else:
-                noted.append((one, zone_notes(one, await self._delayed_job(one), self._rules)))
+                noted.append((one, zone_notes(one, await self._delayed_job(one), await self._rules_for(one))))
         return noted, left
 
     async def _delayed_job(self, repeatable: Repeatable) -> dict[str, bytes] | None:
@@ -144,6 +144,14 @@ class Repeating:
             return _UNREADABLE
         return _ENDED if await self._delayed_job(one) is None else "it has changed: run again"
 
+    async def _rules_for(self, repeatable: Repeatable) -> Rules:
+        """Return the rules, with the time zone of the scheduler that a repeatable has become in an earlier run."""
+        if self._rules.tz is not None or repeatable.every:
+            return self._rules
+        key = ":".join((*self._other, "repeat", scheduler_id(self._source, repeatable)))
+        [zone] = await reply((self._target or self._core).commands([["HGET", key, "tz"]]))
+        return self._rules if zone is None else self._rules._replace(tz=zone.decode(errors="replace"))
+
     async def _move(
         self, repeatable: Repeatable, place: str, pending_id: str, raw: dict[str, bytes]
     ) -> tuple[str, ...] | None:
@@ -151,7 +159,8 @@ class Repeating:
         if not has_times(repeatable):
             return None
         now = now_ms()
-        scheduler = as_scheduler(scheduler_id(self._source, repeatable), repeatable, raw, now, self._rules)
+        rules = await self._rules_for(repeatable)
+        scheduler = as_scheduler(scheduler_id(self._source, repeatable), repeatable, raw, now, rules)
         there: list[int | str | bytes] = [
             repeatable.key,
             str(repeatable.next),

@@ -35,7 +35,10 @@ class NewId(NamedTuple):
 NewIdsOf: TypeAlias = Callable[[list[str]], Awaitable[list[NewId]]]
 
 _FIELDS: Final = (*FIELDS, *DROPPED)
-_LOCKED: Final = "a worker of Bull runs it: run again when it has finished"
+_LOCKED: Final = (
+    "a worker of Bull runs it: run again when it has finished, or, if that worker has died and all others are stopped, "
+    "with legacy_workers_stopped"
+)
 _UNLOCKED: Final = (
     "it is active without a lock: its worker has died, or is about to lock it. When all workers of Bull are stopped, "
     "run again with legacy_workers_stopped"
