@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as stdlib_json
 import time
 from datetime import datetime, timezone
-from functools import lru_cache, partial
+from functools import partial
 from hashlib import blake2s
 from pathlib import Path
 from typing import Any, Final
@@ -55,6 +55,9 @@ _AROUND: Final[dict[str, Any]] = {
     "notice": None,
     "live": False,
 }
+#: The last row of each queue, and what it says: by the address of the dashboard, the template and the queue.
+_ROWS: Final[dict[tuple[str, str, str], tuple[bytes, Markup]]] = {}
+_MOST_ROWS: Final = 2_000
 #: Longer values are cut in HTML; JSON has all of them.
 _LONGEST: Final = 20_000
 
@@ -106,26 +109,28 @@ def _rendered(request: Request, answer: Answer, around: str, context: dict[str, 
     )
 
 
-def _row_of(addresses: Addresses, template: str, content: Any) -> Markup:
-    """Return a row of a table. Most queues are as they were two seconds ago: their rows are kept."""
-    return _row(addresses.root, template, _written(content))
-
-
-@lru_cache(maxsize=2_000)
-def _row(root: str, template: str, content: bytes) -> Markup:
-    return Markup(_TEMPLATES.get_template(template).render(orjson.loads(content), to=Addresses(root).of))
+def _row_of(addresses: Addresses, template: str, about: str, content: Any) -> Markup:
+    """Return a row of a table. Most queues are as they were two seconds ago: the last row of each is kept."""
+    place, written = (addresses.root, template, about), _written(content)
+    before, row = _ROWS.get(place, (b"", Markup()))
+    if before != written:
+        row = Markup(_TEMPLATES.get_template(template).render(content, to=addresses.of))
+        if len(_ROWS) >= _MOST_ROWS:
+            _ROWS.clear()
+        _ROWS[place] = written, row
+    return row
 
 
 def json(content: dict[str, Any], status: int = 200) -> Response:
     """Return an answer to a program."""
-    return _with_headers(Response(_written(content) + b"\n", status, media_type="application/json"))
+    return _with_headers(Response(_written(content, indented=True) + b"\n", status, media_type="application/json"))
 
 
-def _written(content: Any) -> bytes:
+def _written(content: Any, *, indented: bool = False) -> bytes:
     try:
-        return orjson.dumps(content, option=orjson.OPT_INDENT_2)
-    except TypeError:
-        return stdlib_json.dumps(content, indent=2).encode()  # a number that needs more than 64 bits
+        return orjson.dumps(content, option=orjson.OPT_INDENT_2 if indented else None)
+    except TypeError:  # a number that needs more than 64 bits
+        return stdlib_json.dumps(content, indent=2 if indented else None).encode()
 
 
 def redirect(address: str) -> Response:
