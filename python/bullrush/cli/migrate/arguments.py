@@ -37,11 +37,8 @@ _KNOWN: Final = {"move": MOVING, "dry_run": MOVING, "bridge": BRIDGING, "cleanup
 _NEEDS: Final = {"mirror": "--bridge", "force": "--cleanup"}
 #: Why an option is not for a mode, where that is not plain.
 _WHY: Final = {
-    (
-        "tz",
-        "bridge",
-    ): ": a bridge makes no job schedulers. It adds the next job of a repeatable in the time zone of its "
-    "own process, so run it with the environment variable TZ"
+    ("tz", "bridge"): ": a bridge makes no job schedulers. It adds the next job of a repeatable in the time zone of "
+    "its own process, so run it with the environment variable TZ",
 }
 
 

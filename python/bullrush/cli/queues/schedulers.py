@@ -12,7 +12,7 @@ from bullrush.cli.terminal.ending import USAGE, CommandError
 from bullrush.cli.terminal.options import add_queue, count, known_queue
 from bullrush.cli.terminal.output import moment, say, write, write_json, write_table
 from bullrush.extending import now_ms, run_blocking
-from bullrush.inspection import coming_runs, stopped
+from bullrush.inspection import coming_runs, latest_job, stopped
 from bullrush.queue import Queue
 from bullrush.scheduler import SchedulerJson
 
@@ -101,7 +101,7 @@ def run(options: argparse.Namespace) -> int:
 def _overdue(queue: Queue, schedulers: Sequence[SchedulerJson], now: int) -> frozenset[str]:
     """Return the ids of those whose next job waits although its time is over. Only where it is over Redis is asked."""
     past = [one for one in schedulers if now - one["next"] > _OVERDUE_AFTER]
-    return frozenset(one["key"] for one in past if queue.get_job_state(f"repeat:{one['key']}:{one['next']}") in _WAITS)
+    return frozenset(one["key"] for one in past if queue.get_job_state(latest_job(one)) in _WAITS)
 
 
 def _next(scheduler: SchedulerJson, *, is_late: bool) -> str:
