@@ -34,7 +34,7 @@ def _words(text: str) -> tuple[str, ...]:
 _NEEDED_TO_LOOK: Final = frozenset({"+evalsha", "+del"})
 
 #: What BullMQ for Node sends beside the commands of a role, as measured with BullMQ 5 and 6. `QUIT` is allowed to all.
-OF_NODE: Final = {
+OF_NODE: Final[dict[str, tuple[str, ...]]] = {
     "producer": ("eval", "exec", "hmset", "multi"),
     "worker": ("eval", "exec", "hmset", "multi", "rpoplpush", "zpopmin"),
 }
