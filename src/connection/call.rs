@@ -1,7 +1,10 @@
 //! Commands on a link: sent, and sent again where that is safe.
+//!
+//! What follows a fault is boxed: the future of a call holds what every call needs, and is copied often.
 
 use std::borrow::Borrow;
 use std::future::Future;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,21 +96,23 @@ impl Link {
         let mut tries = self.tries(retry, sent);
         loop {
             let wire = self.wire(&mut tries).await?;
-            match self.in_time(&tries, wire.send(cmd.borrow(), proven)).await {
+            let reply = pin!(wire.send(cmd.borrow(), proven));
+            match self.in_time(&tries, reply).await {
                 Ok(reply) => match self.shared.endpoint.inspect(reply) {
                     Ok(value) => {
                         wire.proven.store(true, Ordering::Relaxed);
                         return Ok(value);
                     }
                     Err(Fault::Ask(_, to)) => match Box::pin(self.ask(&to, &[cmd.borrow()], &mut tries)).await?.pop() {
-                        Some(Err(fault)) => self.after_fault(fault, &wire, &mut tries).await?,
+                        Some(Err(fault)) => Box::pin(self.after_fault(fault, &wire, &mut tries)).await?,
                         Some(Ok(value)) => return Ok(value),
                         None => {}
                     },
-                    Err(fault) => self.after_fault(fault, &wire, &mut tries).await?,
+                    Err(fault) => Box::pin(self.after_fault(fault, &wire, &mut tries)).await?,
                 },
                 Err(no_reply) => {
-                    self.check_size(std::iter::once(cmd.borrow()), &no_reply, &wire, &tries).await?;
+                    let cmds = std::iter::once(cmd.borrow());
+                    Box::pin(self.check_size(cmds, &no_reply, &wire, &tries)).await?;
                     self.after_no_reply(no_reply, &wire, &mut tries)?;
                 }
             }
@@ -158,18 +163,19 @@ impl Link {
                 return Ok(results.into_iter().flatten().collect());
             }
             let wire = self.wire(&mut tries).await?;
-            let sent = wire.send_each(open.iter().map(|&slot| cmds[slot].borrow()), numbers);
-            let replies = match self.in_time(&tries, sent).await {
+            let replies = pin!(wire.send_each(open.iter().map(|&slot| cmds[slot].borrow()), numbers));
+            let replies = match self.in_time(&tries, replies).await {
                 Ok(replies) => replies,
                 Err(no_reply) => {
-                    self.check_size(cmds.iter().map(Borrow::borrow), &no_reply, &wire, &tries).await?;
+                    let cmds = cmds.iter().map(Borrow::borrow);
+                    Box::pin(self.check_size(cmds, &no_reply, &wire, &tries)).await?;
                     self.after_no_reply(no_reply, &wire, &mut tries)?;
                     continue;
                 }
             };
             // Commands that the server refused for now were not executed: only these are sent again.
             let (mut refused, mut asked) = (None, Vec::new());
-            for (slot, reply) in open.into_iter().zip(replies) {
+            for (&slot, reply) in open.iter().zip(replies) {
                 match self.shared.endpoint.inspect(reply) {
                     Err(Fault::Ask(_, to)) => asked.push((slot, to)),
                     reply => refused = keep(&mut results[slot], reply).or(refused),
@@ -184,7 +190,7 @@ impl Link {
             match refused {
                 None => wire.proven.store(true, Ordering::Relaxed),
                 Some(fault) => {
-                    self.after_fault(fault, &wire, &mut tries).await?;
+                    Box::pin(self.after_fault(fault, &wire, &mut tries)).await?;
                     if retry == Retry::Look {
                         // What is read together is of one time: what was read before the refusal may have changed.
                         results.iter_mut().for_each(|result| *result = None);
@@ -213,6 +219,18 @@ impl Link {
     /// A connection that is newer than those that failed, and that takes writes unless this is a read. What was sent
     /// before on others, by calls that have ended, takes effect no more, where the server allows to see to that.
     async fn wire(&self, tries: &mut Tries<'_>) -> Result<Arc<Wire>> {
+        match self.shared.wire_after(tries.failed_generation) {
+            Some(wire) if tries.sent_on.is_none() && self.is_ready(&wire, tries.retry) => Ok(wire),
+            _ => Box::pin(self.wait_for_wire(tries)).await,
+        }
+    }
+
+    /// Whether a call needs to wait for nothing before it is sent on this connection.
+    fn is_ready(&self, wire: &Wire, retry: Retry) -> bool {
+        (retry == Retry::Look || !wire.is_closed_to_writes()) && self.shared.owing().is_empty()
+    }
+
+    async fn wait_for_wire(&self, tries: &mut Tries<'_>) -> Result<Arc<Wire>> {
         let wire = loop {
             let wire = self.newer_wire(tries).await?;
             let ended = async { Ok(self.end_older(&wire).await) };

@@ -6,6 +6,7 @@
 
 use std::future::{self, Future};
 use std::ops::Range;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
 
@@ -92,14 +93,14 @@ impl Drop for Wire {
 
 impl Wire {
     pub async fn send(&self, cmd: &Cmd, proven: Proven) -> Result<Value, NoReply> {
-        let call = self.hand_over(cmd);
+        let call = pin!(self.hand_over(cmd));
         let Proven::ByItself = proven else { return self.prove(call, 1, |reply| !self.proofs.know(reply)).await };
         let (in_flight, before) = (self.begin_call(1), self.meter.written());
         let reply = call.await;
         in_flight.complete();
         match reply {
             // Whatever becomes of the proof, the call was sent.
-            Ok(Value::ServerError(_)) => match self.prove(future::ready(reply), 0, |_| true).await {
+            Ok(Value::ServerError(_)) => match Box::pin(self.prove(future::ready(reply), 0, |_| true)).await {
                 Err(NoReply::NotSent(reason)) => Err(NoReply::Unknown(reason)),
                 proven => proven,
             },
@@ -109,7 +110,7 @@ impl Wire {
     }
 
     pub async fn send_all(&self, pipeline: &Pipeline, count: usize) -> Result<Vec<Value>, NoReply> {
-        let call = self.hand_over_all(pipeline, count);
+        let call = pin!(self.hand_over_all(pipeline, count));
         self.prove(call, count, |replies| !replies.iter().any(|reply| self.proofs.know(reply))).await
     }
 
@@ -136,7 +137,7 @@ impl Wire {
             Some(proof) => proof.judge(reply) != Verdict::OutOfStep,
             None => !self.proofs.know(reply),
         };
-        let call = self.hand_over_all(&pipeline, sent.len());
+        let call = pin!(self.hand_over_all(&pipeline, sent.len()));
         let replies = self.prove(call, sent.len(), |replies| sent.iter().zip(replies).all(fits)).await?;
         Ok(sent.iter().zip(replies).filter(|(proof, _)| proof.is_none()).map(|(_, reply)| reply).collect())
     }
@@ -188,6 +189,7 @@ impl Wire {
                 Verdict::OutOfStep => Err(NoReply::OutOfStep),
             }
         };
+        let (answer, proven) = (pin!(answer), pin!(proven));
         let replies = tokio::try_join!(answer, proven).map(|(replies, ())| replies);
         in_flight.complete();
         if matches!(replies, Err(NoReply::OutOfStep)) {

@@ -200,7 +200,7 @@ pub(super) async fn eval_unjudged<T>(
     if retry != Retry::Never && matches!(result, Err(Error::WrongShape(_))) {
         let _ = link.believe(retry, result);
         call.sent.set();
-        result = run(link, call, retry).await.and_then(&read);
+        result = Box::pin(run(link, call, retry)).await.and_then(&read);
     }
     link.believe(retry, result)
 }
@@ -224,7 +224,8 @@ async fn load_and_run(link: &Link, call: &Call, retry: Retry) -> Result<Value> {
         if !reply.as_ref().is_err_and(is_noscript) {
             break;
         }
-        let mut replies = link.pipeline_again(&[&call.load(), &*cmd], retry, &call.sent).await?;
+        let (load, cmd) = (call.load(), &*cmd);
+        let mut replies = Box::pin(link.pipeline_again(&[&load, cmd], retry, &call.sent)).await?;
         reply = replies.pop().unwrap_or(Err(Error::Closed));
         check_load(replies.pop(), call.script)?;
     }

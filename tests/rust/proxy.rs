@@ -155,9 +155,10 @@ async fn relay(client: TcpStream, server: TcpStream, mood: Arc<Mood>) {
         }
     };
     tokio::select! {
+        biased; // what is held gets through no more once the connection is cut
+        () = mood.cut.notified() => {}
         () = requests => {}
         () = pump(from_server, to_client, &reply, None, &mood, disturbed) => {}
-        () = mood.cut.notified() => {}
     }
 }
 

@@ -1,5 +1,8 @@
 //! Sends outcomes to Redis. All calls for one batch of outcomes go in one round trip.
+//!
+//! What few batches need is boxed: each batch copies its whole future.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,13 +67,19 @@ impl Finisher {
     pub async fn settle(&self, outcomes: Vec<Outcome>, fetch: Option<&FetchRequest>, leaves_slots: bool) -> RoundTrip {
         let Plan { finishing, moving, returning } = plan(&self.state.options, outcomes);
         // In this order: a job whose handler has limited the queue runs again before those that were claimed after it.
-        let going_back = async { (self.give_back(&returning).await, self.move_jobs(&moving).await) };
+        let going_back = async {
+            if returning.is_empty() && moving.is_empty() {
+                return Default::default();
+            }
+            Box::pin(async { (self.give_back(&returning).await, self.move_jobs(&moving).await) }).await
+        };
         // A fetch that goes with a finish call takes the next jobs, whoever they are for.
         let scans = self.state.options.scan(&self.lane).is_some();
         let riding = fetch.filter(|_| !scans);
-        let (mut result, (returned, moved)) = join(self.finish(&finishing, riding, leaves_slots), going_back).await;
+        let (mut result, (returned, moved)) =
+            join(pin!(self.finish(&finishing, riding, leaves_slots)), going_back).await;
         if let Some(request) = fetch.filter(|_| scans || finishing.is_empty() && self.state.lanes.are_several()) {
-            result.fetch = self.fetch(request.clone()).await;
+            result.fetch = Box::pin(self.fetch(request.clone())).await;
         }
 
         let mut settled: Vec<Settled> = moving.into_iter().zip(moved).map(Moving::settled).collect();
@@ -83,7 +92,7 @@ impl Finisher {
         for (index, Finishing { job, outcome, wake, .. }) in finishing.into_iter().enumerate() {
             let error = errors.next_if(|(at, _)| *at == index).map(|(_, error)| error);
             let settlement = match error {
-                Some(error) if !(result.repeated && self.was_finished(&error, &job).await) => {
+                Some(error) if !(result.repeated && Box::pin(self.was_finished(&error, &job)).await) => {
                     refused(error, &job, &outcome)
                 }
                 _ => accepted(outcome, result.now),
@@ -152,7 +161,7 @@ impl Finisher {
             } else if error.is_passing() {
                 self.wait_out(&error).await;
             } else {
-                result.refused = self.finish_singly(jobs, result.now, error).await;
+                result.refused = Box::pin(self.finish_singly(jobs, result.now, error)).await;
                 return result;
             }
         }
@@ -219,7 +228,7 @@ impl Finisher {
         let plan = fetch.map(|sent| fetch_plan(options, &sent.request));
         let jobs: Vec<_> = jobs.iter().map(Finishing::finished).collect();
         let by = FinishedBy { leaves_slots, ..options.finished_by() };
-        let finish = finish::move_to_finished(&self.link, &self.lane.keys, now, by, plan.as_ref(), &jobs);
+        let finish = pin!(finish::move_to_finished(&self.link, &self.lane.keys, now, by, plan.as_ref(), &jobs));
         self.heartbeat().take(finish).await
     }
 

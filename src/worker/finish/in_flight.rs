@@ -88,3 +88,22 @@ impl InFlight {
         Some(completed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::{Link, Retry};
+
+    /// The size of the future that a function returns, in bytes.
+    fn size<A, F>(_: impl Fn(A) -> F) -> usize {
+        std::mem::size_of::<F>()
+    }
+
+    #[test]
+    fn what_few_calls_need_is_not_copied_with_each() {
+        let batch = size(|(finisher, outcomes): (&'static Finisher, _)| finisher.settle(outcomes, None, false));
+        assert!(batch <= 8_000, "{batch} bytes of a batch");
+        let command = size(|(link, command): (&'static Link, &'static redis::Cmd)| link.call(command, Retry::Look));
+        assert!(command <= 4_000, "{command} bytes of a command");
+    }
+}
