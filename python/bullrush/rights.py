@@ -46,8 +46,8 @@ ROLES: Final = (
         "adds jobs, flows and job schedulers, and waits for their results",
         _words(
             """
-            del evalsha exists get hdel hexists hget hgetall hincrby hkeys hlen hmget hscan hset hstrlen incr incrby
-            lindex llen lpop lpos lpush lrange lrem ltrim persist ping pttl rename rpop rpush sadd scard
+            del evalsha exists get hdel hexists hget hgetall hincrby hkeys hlen hmget hscan hset hsetnx hstrlen incr
+            incrby lindex llen lpop lpos lpush lrange lrem ltrim persist ping pttl rename rpop rpush sadd scard
             script|exists script|load set smembers srandmember srem sscan time type unlink xadd xread xrevrange xtrim
             zadd zcard zcount zrange zrangebyscore zrank zrem zremrangebyrank zrevrange zrevrangebyscore zscore
             """
@@ -65,10 +65,10 @@ ROLES: Final = (
         _words(
             """
             bzpopmin copy del evalsha exists expire get hdel hexists hget hgetall hincrby hkeys hlen hmget hscan hset
-            hstrlen incr incrby lindex llen lmove lpop lpos lpush lrange lrem lset ltrim mget pexpire ping psetex
-            pttl rename rpop rpush sadd scard script|exists script|load set sismember smembers smismember srandmember
-            srem sscan time type unlink xadd xdel xrange xread xrevrange xtrim zadd zcard zcount zrange zrangebyscore
-            zrank zrem zremrangebyrank zremrangebyscore zrevrange zrevrangebyscore zscore
+            hsetnx hstrlen incr incrby lindex llen lmove lpop lpos lpush lrange lrem lset ltrim mget pexpire ping
+            psetex pttl rename rpop rpush sadd scard script|exists script|load set sismember smembers smismember
+            srandmember srem sscan time type unlink xadd xdel xrange xread xrevrange xtrim zadd zcard zcount zrange
+            zrangebyscore zrank zrem zremrangebyrank zremrangebyscore zrevrange zrevrangebyscore zscore
             """
         ),
         _words(
@@ -101,8 +101,8 @@ ROLES: Final = (
         _words(
             """
             bzpopmin copy del evalsha exists expire get hdel hexists hget hgetall hincrby hkeys hlen hmget hscan hset
-            hstrlen incr incrby lindex llen lmove lpop lpos lpush lrange lrem lset ltrim mget persist pexpire ping
-            psetex pttl rename rpop rpush sadd scard script|exists script|load set sismember smembers smismember
+            hsetnx hstrlen incr incrby lindex llen lmove lpop lpos lpush lrange lrem lset ltrim mget persist pexpire
+            ping psetex pttl rename rpop rpush sadd scard script|exists script|load set sismember smembers smismember
             srandmember srem sscan time type unlink xadd xdel xinfo|stream xrange xread xrevrange xtrim zadd zcard
             zcount zrange zrangebyscore zrank zrem zremrangebyrank zremrangebyscore zrevrange zrevrangebyscore zscore
             """
@@ -120,11 +120,11 @@ ROLES: Final = (
         _words(
             """
             bzpopmin copy del evalsha exists expire get hdel hexists hget hgetall hincrby hkeys hlen hmget hscan hset
-            hstrlen incr incrby lindex linsert llen lmove lpop lpos lpush lrange lrem lset ltrim mget persist pexpire
-            ping psetex pttl rename rpop rpush sadd scan scard script|exists script|load set sismember smembers
-            smismember srandmember srem sscan time type unlink xadd xdel xinfo|stream xlen xrange xread xrevrange
-            xtrim zadd zcard zcount zmscore zrange zrangebyscore zrank zrem zremrangebyrank zremrangebyscore
-            zrevrange zrevrangebyscore zscan zscore
+            hsetnx hstrlen incr incrby lindex linsert llen lmove lpop lpos lpush lrange lrem lset ltrim mget persist
+            pexpire ping psetex pttl rename rpop rpush sadd scan scard script|exists script|load set sismember
+            smembers smismember srandmember srem sscan time type unlink xadd xdel xinfo|stream xlen xrange xread
+            xrevrange xtrim zadd zcard zcount zmscore zrange zrangebyscore zrank zrem zremrangebyrank
+            zremrangebyscore zrevrange zrevrangebyscore zscan zscore
             """
         ),
         _words(

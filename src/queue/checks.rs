@@ -3,7 +3,7 @@
 use super::legacy::{BullFound, Signpost, Traces, Users};
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
-use crate::protocol::{reply, Keys};
+use crate::protocol::Keys;
 
 /// The version that is written to `meta` of a queue that nobody has used.
 pub const VERSION: &str = "bullmq:5.62.0";
@@ -86,13 +86,11 @@ fn refused(keys: &Keys, why: &str, what_else: &str) -> Error {
 /// Writes what every `Queue` of BullMQ writes when it is constructed, but leaves the version of one that was there
 /// first: others tell by it which rules a queue follows. Calls that only read or remove do not write this.
 pub(super) async fn write_meta(link: &Link, keys: &Keys, max_len_events: i64) -> Result<()> {
-    let mut read = redis::cmd("HGET");
-    read.arg(keys.meta()).arg("version");
-    let is_new = reply::optional(link.call(&read, Retry::Look).await?)?.is_none();
-    let mut write = redis::cmd("HSET");
-    write.arg(keys.meta()).arg("opts.maxLenEvents").arg(max_len_events);
-    if is_new {
-        write.arg("version").arg(VERSION);
+    let (mut length, mut version) = (redis::cmd("HSET"), redis::cmd("HSETNX"));
+    length.arg(keys.meta()).arg("opts.maxLenEvents").arg(max_len_events);
+    version.arg(keys.meta()).arg("version").arg(VERSION);
+    for written in link.pipeline(&[length, version], Retry::Safe).await? {
+        written?;
     }
-    link.call(&write, Retry::Safe).await.map(drop)
+    Ok(())
 }

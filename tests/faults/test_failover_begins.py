@@ -70,7 +70,7 @@ def adding(queue: Queue) -> Iterator[threading.Thread]:
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 def test_a_write_that_waits_for_longer_than_its_timeout_says_that_nothing_was_sent(sentinel, url, old, write):
-    with Queue("work", url=url, timeout=500) as queue:
+    with Queue("work", url=url, timeout=1500) as queue:
         queue.get_job_counts()
         sentinel.begin_failover()
         wait_until(lambda: writes_wait(url), "writes wait")

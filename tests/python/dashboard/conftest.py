@@ -6,12 +6,27 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from redis import Redis
 
 from bullrush import Queue, Worker
+from bullrush.embedded import EmbeddedRedis
 from tests.python.dashboard.page import Page, mounted
 from tests.python.recorder.recording import file, recording
 
 __all__ = ["file", "recording"]
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """Return the URL of a server of these tests alone: a dashboard shows all queues, also those that others left."""
+    with EmbeddedRedis(port=0, password="") as server:
+        yield server.url
+
+
+@pytest.fixture(scope="session")
+def _client(redis_url: str) -> Iterator[Redis]:
+    with Redis.from_url(redis_url, decode_responses=True) as client:
+        yield client
 
 
 @pytest.fixture

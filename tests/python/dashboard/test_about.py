@@ -78,6 +78,7 @@ def test_routes_are_shown_those_without_a_worker_first(page: Page, queue: Queue,
         queue.name, lambda job: None, url=redis_url, profile={"capabilities": ["cpu"]}, autorun=True, name="w"
     ) as worker:
         worker.wait_until_ready()
+        wait_until(lambda: [one.unmatched for one in queue.route_status()].count(True) == 1, "it serves its route")
         found = page.json(f"/q/{queue.name}/routes")
         html = page.html(f"/q/{queue.name}/routes")
     assert [(one["target"]["capabilities"], one["unmatched"]) for one in found["routes"]] == [

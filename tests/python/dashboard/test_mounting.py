@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from contextlib import closing
 from typing import Any
 
 from bullrush import Queue
@@ -18,6 +19,11 @@ def made(url: str) -> Any:
 
 def check(page: Page, queue: Queue) -> None:
     """Look whether all links of two pages lead somewhere."""
+    with closing(page):
+        follow(page, queue)
+
+
+def follow(page: Page, queue: Queue) -> None:
     for path in ("/", f"/q/{queue.name}"):
         for link in re.findall(r'(?:href|src)="(/[^"]+)"', page.html(path)):
             link = link.replace("&amp;", "&")
@@ -25,7 +31,6 @@ def check(page: Page, queue: Queue) -> None:
             assert page.send("GET", link.removeprefix(page.root)).status_code == 200, link
     queue.add("x", job_id="a/b")
     assert page.json(f"/q/{queue.name}/jobs/a%2Fb")["id"] == "a/b"
-    page.close()
 
 
 def test_in_fastapi(redis_url: str, worked: Queue) -> None:

@@ -115,11 +115,11 @@ class Process:
         if self._over:
             leave(self.fleet.code)
         elif self._signals == 1:
-            _log.info("%s: closing after the running jobs; a second signal closes now", name)
             self.order(STOP)
+            _log.info("%s: closing after the running jobs; a second signal closes now", name)
         else:
-            _log.warning("%s: closing now; running jobs will run again on other workers", name)
             self.order(FORCE)
+            _log.warning("%s: closing now; running jobs will run again on other workers", name)
 
     def _end_now(self) -> NoReturn:
         # If this takes too long, say because nobody reads the log, the last resort ends it, or the supervisor.

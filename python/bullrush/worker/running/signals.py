@@ -114,15 +114,16 @@ class _Signals:
             self._acting = False
 
     def _act(self, name: str, *, first: bool) -> None:
-        if first:
-            _log.info("%s: closing after the running jobs; a second signal closes now", name)
-        else:
-            _log.warning("%s: closing now; running jobs will run again on other workers", name)
         for run in list(self._runs):
             if first:
                 run.begin_close()
             else:
                 run.begin_close(0, force=True)
+        # Only now is it so that no other job starts.
+        if first:
+            _log.info("%s: closing after the running jobs; a second signal closes now", name)
+        else:
+            _log.warning("%s: closing now; running jobs will run again on other workers", name)
 
 
 _signals = _Signals()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -83,7 +84,7 @@ def test_registries_share_slots_by_the_weights_of_their_queues(start: Start, que
     finished = [job for each in (queue, video) for job in each.get_completed(0, -1)]
     order = [job.queue_name for job in sorted(finished, key=lambda job: (job.processed_on, job.finished_on))]
     assert abs(order[:20].count(queue.name) - 16) <= 1 and len(order) == 60
-    (pid,) = {int(line.split()[-1]) for line in command.lines if line.startswith("open ")}
+    (pid,) = set(re.findall(r"open \w+ in (\d+)", command.output))
     assert {job.returnvalue for job in finished} == {f"sent from {queue.name}", f"encoded by {pid}"}
     assert command.output.index("open mail") < command.output.index("open video")
     assert command.output.index("closed video") < command.output.index("closed mail")
