@@ -18,6 +18,7 @@ from tests.interop.sides.pair import Pair, Sides, StateDiffers
 from tests.interop.sides.state import State, remove_state
 from tests.interop.sides.timeless import without_fan_out, without_traces
 
+from .sleepers import Sleepers
 from .step_calls import StepCalls
 from .steps import QUEUES, Strategy, steps_of
 from .worker_run import WorkerRunSide
@@ -100,11 +101,14 @@ Play = Callable[[Pair, Any], Counter[str]]
 
 
 def play_steps(pair: Pair, sequence: list[Any]) -> Counter[str]:
-    """Play a sequence of steps."""
-    calls = StepCalls(pair)
+    """Play a sequence of steps, beside workers that sleep."""
+    calls, sleepers = StepCalls(pair), Sleepers(pair)
     for step in sequence:
         calls.call(step)
-    return calls.counts
+        sleepers.look(step[0])
+    return calls.counts + Counter(
+        {f"{step} wakes nobody, as in BullMQ": times for step, times in sleepers.asleep.items()}
+    )
 
 
 class _ShrunkEnough(BaseException):

@@ -50,9 +50,12 @@ class ScriptSide(LinkedJobs, ScriptManagement):
 
     def _run(self, script: str, *args: Any) -> Any:
         if script not in self._shas:
-            self._shas[script] = str(self._client.script_load(flatten(script)))
+            self._shas[script] = str(self._client.script_load(self._source(script)))
         flat = ["" if arg is None else str(int(arg)) if isinstance(arg, bool) else str(arg) for arg in args]
         return self._client.evalsha(self._shas[script], 1, self._base + "meta", *flat)
+
+    def _source(self, script: str) -> str:
+        return flatten(script)
 
     def _hash(self, id: str) -> dict[str, str]:
         return self._client.hgetall(self._base + id)
