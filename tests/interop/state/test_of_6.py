@@ -350,3 +350,16 @@ def test_jobs_of_a_scheduler_do_not_name_their_next_one(pair: Pair) -> None:
     id = pair.fetch("t:0")
     assert "nrjid" not in pair.seen[id]["value"]
     assert "data" not in pair.seen["repeat:s"]["value"]
+
+
+@pytest.mark.parametrize("removed", [False, True])
+def test_a_job_of_a_scheduler_that_is_gone_may_stall_as_often_as_others(pair: Pair, removed: bool) -> None:
+    pair.upsert_scheduler("s", EVERY, {})
+    id = pair.fetch("t:0")
+    pair.stalled(maxStalledCount=0)
+    if removed:
+        pair.remove_scheduler("s")
+    pair.expire(f"{id}:lock")
+    pair.expire("stalled-check")
+    pair.stalled(maxStalledCount=0)
+    assert ("defa" in pair.seen[id]["value"]) == removed
