@@ -98,7 +98,8 @@ if repeated then -- seldom: some ids exist, and these jobs may have another pare
       local link = linked[job_key] or (call('EXISTS', job_key) == 1 and (call('HGET', job_key, 'parentKey') or ''))
       if link and link ~= '' and run.parent_key ~= '' and link ~= run.parent_key then
         if not linked[link] and call('EXISTS', link) == 0 then
-          linked[job_key] = link -- a link to a missing parent stays, as in BullMQ
+          -- A link to a missing parent stays, as in BullMQ 5; in a queue of BullMQ 6 the job gets the new parent.
+          linked[job_key] = follows_6(run.P) and run.parent_key or link
         elseif made[run.parent_key] == 'parent' then
           refused[run.position + i] = true
           linked[job_key] = link
@@ -143,7 +144,7 @@ end
 local function attach_child(run, id)
   local job_key, parent_key = run.P .. id, run.parent_key
   local link = call('HGET', job_key, 'parentKey')
-  if link and link ~= parent_key then
+  if link and link ~= parent_key and (not queues[run.P].of_6 or call('EXISTS', link) == 1) then
     return false
   end
   if not call('ZSCORE', run.P .. 'completed', id) then

@@ -233,6 +233,39 @@ def test_a_parent_depends_again_on_a_completed_child_that_runs_again(pair: Pair,
     assert pair.seen["p:dependencies"]["value"] == [pair.base("child") + id for id in ("c", "d")]
 
 
+# parents
+
+
+@pytest.mark.parametrize("state", ["waiting", "completed", "failed"])
+@pytest.mark.parametrize("how", ["add", "add_flow"])
+def test_a_child_whose_parent_is_gone_gets_a_new_one(pair: Pair, state: str, how: str) -> None:
+    pair.on("child")  # a queue of its own, of 6 as well
+    child = {"name": "child", "queueName": "@child", "opts": {"jobId": "c"}}
+    pair.add_flow({"name": "parent", "queueName": "@", "opts": {"jobId": "old"}, "children": [child]})
+    if state != "waiting":
+        pair.fetch("t:0", queue="child")
+        end = pair.fail if state == "failed" else pair.complete
+        end("c", "the end", "t:0", queue="child")
+    pair.remove("old", False)
+    if how == "add_flow":
+        pair.add_flow({"name": "parent", "queueName": "@", "opts": {"jobId": "new"}, "children": [child]})
+    else:
+        pair.add("work", {}, jobId="new")
+        pair.add("child", {}, queue="child", jobId="c", parent={"id": "new", "queue": "@"})
+    assert pair.seen["-child:c"]["value"]["parentKey"] == pair.base() + "new"
+
+
+def test_a_job_that_fails_with_its_child_does_not_count_for_the_rate_limit(pair: Pair) -> None:
+    limited = {"limiter": {"max": 2, "duration": 10_000}}
+    for _ in range(5):
+        pair.add("work", {})
+    for id in ("1", "3"):
+        pair.command("HSET", f"{{P}}{id}", "defa", "child bull:q:1 failed")
+    for number in range(5):
+        pair.fetch(f"t:{number}", **limited)
+    assert pair.seen["active"]["value"] == ["4", "3", "2", "1"]
+
+
 # deduplication
 
 RULES: dict[str, dict[str, Any]] = {
