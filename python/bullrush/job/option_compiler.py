@@ -66,7 +66,7 @@ class Parent(NamedTuple):
 
 
 class Deduplication(NamedTuple):
-    """The id, the ttl in ms or 0, and the letters e, r, k, s for extend, replace, keep_last_if_active and reschedule."""
+    """The id, the ttl in ms or 0, and letters: e, r, k, s for extend, replace, keep_last_if_active, reschedule."""
 
     id: str
     ttl: int

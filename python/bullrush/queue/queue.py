@@ -96,9 +96,10 @@ class QueueOptions(HandleOptions, AddingOptions, total=False):
             shown="what Redis says",
             bullmq=None,
             doc=(
-                "the major version of BullMQ that everybody's calls on this queue follow where 5 and 6 differ, not only "
-                "those of this object: it is stored with the queue. By default, and after ``auto``, it is the one that "
-                "BullMQ has written to the queue, and 5 where it has written none. See the page about BullMQ."
+                "the major version of BullMQ that all calls on this queue follow where 5 and 6 differ, also those of "
+                "other programs: it is stored with the queue. By default, and after ``auto``, it is the one that "
+                "BullMQ has written to the queue, and 5 where it has written none. See the page about tests against "
+                "BullMQ."
             ),
         ),
     ]

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from bullrush import Queue
 from bullrush._core import stop_clock
 from tests.interop.conftest import NodeFleet, server_of
 from tests.interop.sides.manual_side import ManualSide
 from tests.interop.sides.node_side import NodeSide
-from tests.interop.sides.pair import EPOCH, Pair, Sides
+from tests.interop.sides.pair import EPOCH, Pair, Sides, StateDiffers
 from tests.interop.sides.script_side import ScriptSide
 from tests.interop.sides.timeless import without_traces
 
@@ -51,7 +52,9 @@ def _unprepared(side: ScriptSide) -> ScriptSide:
 
 def _without_parked(result: Any) -> Any:
     """Our counts say for each queue how many jobs a client of 5 has parked; those of 6 say it only when asked."""
-    return {state: count for state, count in result.items() if state != "paused"} if isinstance(result, dict) else result
+    return (
+        {state: count for state, count in result.items() if state != "paused"} if isinstance(result, dict) else result
+    )
 
 
 def start(pair: Pair, queue: str = "", **opts: Any) -> str:
@@ -396,3 +399,89 @@ def test_a_job_of_a_scheduler_that_is_gone_may_stall_as_often_as_others(pair: Pa
     pair.expire("stalled-check")
     pair.stalled(maxStalledCount=0)
     assert ("defa" in pair.seen[id]["value"]) == removed
+
+
+# where BullMQ 6 loses or doubles a job, bullrush does not follow it
+
+
+def test_bullmq_6_doubles_the_job_of_a_scheduler_with_another_rule_in_a_paused_queue(pair: Pair) -> None:
+    pair.upsert_scheduler("s", EVERY, {})
+    pair.pause()
+    pair.tick(1000)
+    with pytest.raises(StateDiffers):
+        pair.upsert_scheduler("s", OTHER_EVERY, {})
+    theirs, ours = (client.lrange(pair.base() + "wait", 0, -1) for client in pair.clients)
+    assert (len(theirs), ours) == (2, [f"repeat:s:{EPOCH + 1000}"])
+
+
+def test_bullmq_6_writes_the_job_of_a_scheduler_over_a_finished_one(pair: Pair) -> None:
+    pair.upsert_scheduler("s", CRON, {})
+    pair.tick(5000)
+    id = pair.fetch("t:0")
+    pair.complete(id, 1, "t:0")
+    with pytest.raises(StateDiffers):
+        pair.upsert_scheduler("s", {**OTHER_CRON, "immediately": True}, {})
+    places = [
+        [name for name in ("wait", "completed") if id in _members(client, pair.base() + name)]
+        for client in pair.clients
+    ]
+    assert places == [["wait", "completed"], ["completed"]]
+
+
+def _members(client: Any, key: str) -> Any:
+    return client.lrange(key, 0, -1) if key.endswith("wait") else client.zrange(key, 0, -1)
+
+
+def test_bullmq_6_sets_no_marker_for_a_job_that_fails_and_is_due_later_when_it_fetches_the_next_one(pair: Pair) -> None:
+    """An idle worker then sleeps beyond its time."""
+    id = start(pair, attempts=2, backoff=5000)
+    pair.add("work", {})
+    with pytest.raises(StateDiffers):
+        pair.fail(id, "broken", "t:0", fetch_next=True)
+    theirs, ours = (client.zscore(pair.base() + "marker", "1") for client in pair.clients)
+    assert (theirs, ours) == (None, EPOCH + 5000)
+
+
+# where the version comes from
+
+
+def test_a_queue_follows_what_a_program_has_set_before_the_hint(
+    databases: tuple[Any, Any], redis_url: str, queue_name: str
+) -> None:
+    client, meta, paused = databases[0], f"bull:{queue_name}:meta", f"bull:{queue_name}:paused"
+    url = f"{server_of(redis_url)}/0"
+
+    def pauses_as_6(compat: str | None) -> bool:
+        """Let another object than the one with the option pause the queue."""
+        with Queue(queue_name, url=url, compat=compat) as setting, Queue(queue_name, url=url) as queue:
+            setting.resume()
+            queue.pause()
+            return not client.exists(paused)
+
+    with Queue(queue_name, url=url) as queue:
+        queue.add("work", {})
+    assert client.hget(meta, "version") == "bullmq:5.62.0"
+    assert [pauses_as_6(compat) for compat in (None, "6", None, "5", "auto")] == [False, True, True, False, False]
+    client.hset(meta, "version", "bullmq:6.7.0")
+    assert [pauses_as_6(compat) for compat in (None, "5", None, "auto")] == [True, False, False, True]
+    client.hset(meta, "version", "bullmq:10.0.1")
+    assert pauses_as_6(None)
+    client.hset(meta, "version", "of another program")
+    assert not pauses_as_6(None)
+
+
+def test_a_version_that_changes_loses_no_job(databases: tuple[Any, Any], redis_url: str, queue_name: str) -> None:
+    client, meta = databases[0], f"bull:{queue_name}:meta"
+    ids = []
+    with Queue(queue_name, url=f"{server_of(redis_url)}/0") as queue:
+        for step, version in enumerate(["5.81.5", "6.7.0"] * 6):
+            client.hset(meta, "version", f"bullmq:{version}")
+            ids.append(queue.add("work", step).id)
+            if step % 3 == 0:
+                queue.pause()
+            elif step % 5 == 0:
+                queue.resume()
+            assert queue.get_waiting_count() == len(ids)
+        queue.resume()
+        assert sorted(client.lrange(f"bull:{queue_name}:wait", 0, -1), key=int) == ids
+        assert not client.exists(f"bull:{queue_name}:paused")
