@@ -1,15 +1,16 @@
 --- Creates or updates a job scheduler, with its next job. If its latest job still waits, it is replaced and keeps its
---- slot.
+--- slot. In a queue of BullMQ 6 it only keeps it if `every` is the same.
 --- KEYS[1] <prefix>:<queue>:meta
 --- ARGV    now, scheduler_id, cron_next (ms; "" with `every`), every (ms; "" with a pattern), start_date (ms or ""),
 ---         name, data, opts_json, priority, lifo, deduplication_id ("" = none), then the fields of the scheduler's hash
 ---         except `offset` and `ic`: field, value, ...
 ---         opts_json is an object: the job's options without jobId, delay and prevMillis, which are added here.
 --- Returns { job id, delay (ms) }, or -10 if the job of the cron slot exists and cannot be replaced, -11 if the jobs of
----         two slots in a row exist.
+---         two slots in a row exist, in a queue of BullMQ 6 of 33.
 --- Events  added, then waiting or delayed
 local call = redis.call
 --- @include get_target
+--- @include follows_6
 --- @include remove_deduplication
 --- @include store_scheduler_job
 
@@ -23,10 +24,13 @@ end
 
 local scheduler_key = P .. 'repeat:' .. scheduler_id
 local latest = call('ZSCORE', P .. 'repeat', scheduler_id)
-local stored = call('HMGET', scheduler_key, 'offset', 'ic')
+local stored = call('HMGET', scheduler_key, 'offset', 'ic', 'every')
+local target, blocked, settings = get_target(P)
+local of_6 = follows_6(P, settings)
+local restarts = of_6 and not (every and tonumber(stored[3]) == every)
 local slot, offset = cron_next, '0'
 if every then
-  slot = latest and latest + every or math.max(tonumber(ARGV[5]) or now, now)
+  slot = latest and not restarts and latest + every or math.max(tonumber(ARGV[5]) or now, now)
   if slot < now then -- missed slots are skipped
     slot = math.floor(now / every) * every + every
   end
@@ -43,15 +47,16 @@ if latest and call('EXISTS', P .. waiting_id) == 1 then
   from, is_set = find_waiting(P, waiting_id)
 end
 if from then
-  slot, offset = tonumber(latest), stored[1]
-elseif call('EXISTS', job_key(slot)) == 1 then
+  slot, offset = restarts and slot or tonumber(latest), stored[1]
+end
+local looked_at = 1
+while not (from and job_key(slot) == P .. waiting_id) and call('EXISTS', job_key(slot)) == 1 do
   if not every then
     return -10
-  end
-  slot = slot + every
-  if call('EXISTS', job_key(slot)) == 1 then
+  elseif looked_at == (of_6 and 33 or 2) then
     return -11
   end
+  looked_at, slot = looked_at + 1, slot + every
 end
 
 local scheduler = { 'ic', stored[2] or '1', unpack(ARGV, 12) }
@@ -61,11 +66,10 @@ end
 write_hash(scheduler_key, scheduler)
 if from then
   remove_deduplication(P, waiting_id, call('HGET', P .. waiting_id, 'deid'))
-  local replaced = P .. waiting_id -- its hash is written again below
+  local replaced = P .. waiting_id -- its hash is written again or deleted below
   call('DEL', replaced .. ':logs', replaced .. ':dependencies', replaced .. ':processed', replaced .. ':failed',
     replaced .. ':unsuccessful')
 end
-local target, blocked, settings = get_target(P)
 local delay = store_scheduler_job(P, scheduler_id, slot, {
   now = now,
   name = ARGV[6],
@@ -75,5 +79,5 @@ local delay = store_scheduler_job(P, scheduler_id, slot, {
   priority = priority,
   lifo = ARGV[10] == '1',
   deid = ARGV[11],
-}, target, blocked, settings, from, is_set)
+}, target, blocked, settings, from and { id = waiting_id, slot = latest, from = from, is_set = is_set })
 return { 'repeat:' .. scheduler_id .. ':' .. string.format('%.0f', slot), delay }

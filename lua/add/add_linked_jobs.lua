@@ -6,7 +6,7 @@
 ---         delay, priority, lifo, ids ("0" from the counter, "1" custom, "2" made by the client), parent ("1": it waits
 ---         for children), parent_key, parent_json (both "" = none), deduplication_id ("" = none), deduplication_ttl (ms
 ---         or "0"), deduplication_flags (any of e = extend, r = replace, k = keep the last job while the owner is
----         active); then per job `data` (ids "0") or `id, data`. opts_json is an object without jobId, which is added
+---         active, s = a delayed owner gets the new delay); then per job `data` (ids "0") or `id, data`. opts_json is an object without jobId, which is added
 ---         here for custom ids.
 ---         A parent comes before its children and has no deduplication.
 ---         [, "fan_out": wakes a worker per job, see fan_out]
@@ -14,13 +14,15 @@
 ---         { those of these positions for which the given parent does not wait: the job has another parent or is
 ---         deduplicated } }. Or { code, position }, with nothing stored, about a parent that is not in this call: -5 it
 ---         does not exist, -7 the job has another parent. Or nil: done_key shows that the call was done before.
---- Events  added, then waiting, delayed or waiting-children, per job; duplicated for an id that exists; debounced and
----         deduplicated [after removed]; waiting or delayed of a parent whose children are all done
+--- Events  added, then waiting, delayed or waiting-children, per job; duplicated for an id that exists; debounced (not
+---         in a queue of BullMQ 6) and deduplicated [after removed, or before delayed of the owner]; waiting or delayed
+---         of a parent whose children are all done
 local call = redis.call
 --- @include attempt
 --- @include enter_place
 --- @include undo_enter
 --- @include get_target
+--- @include follows_6
 --- @include max_len_events
 --- @include add_marker
 --- @include add_delay_marker
@@ -55,6 +57,7 @@ while at < size or at == size and ARGV[size] ~= 'fan_out' do
     run.rule = {
       id = ARGV[at + 12], ttl = tonumber(ARGV[at + 13]),
       extend = find(flags, 'e'), replace = find(flags, 'r'), keep_last = find(flags, 'k'),
+      reschedule = find(flags, 's'), timestamp = run.timestamp, delay = run.delay,
     }
   end
   run.width = ids == '0' and 1 or 2
@@ -95,7 +98,8 @@ if repeated then -- seldom: some ids exist, and these jobs may have another pare
       local link = linked[job_key] or (call('EXISTS', job_key) == 1 and (call('HGET', job_key, 'parentKey') or ''))
       if link and link ~= '' and run.parent_key ~= '' and link ~= run.parent_key then
         if not linked[link] and call('EXISTS', link) == 0 then
-          linked[job_key] = link -- a link to a missing parent stays, as in BullMQ
+          -- A link to a missing parent stays, as in BullMQ 5; in a queue of BullMQ 6 the job gets the new parent.
+          linked[job_key] = follows_6(run.P) and run.parent_key or link
         elseif made[run.parent_key] == 'parent' then
           refused[run.position + i] = true
           linked[job_key] = link
@@ -122,7 +126,9 @@ end
 local queues, unsure, unsure_runs = {}, {}, {}
 local function open_queue(P)
   local target, blocked, settings = get_target(P)
-  queues[P] = { target = target, blocked = blocked, max_events = max_len_events(P, settings[5]) }
+  queues[P] = {
+    target = target, blocked = blocked, max_events = max_len_events(P, settings[5]), of_6 = follows_6(P, settings),
+  }
   return queues[P]
 end
 
@@ -138,7 +144,7 @@ end
 local function attach_child(run, id)
   local job_key, parent_key = run.P .. id, run.parent_key
   local link = call('HGET', job_key, 'parentKey')
-  if link and link ~= parent_key then
+  if link and link ~= parent_key and (not queues[run.P].of_6 or call('EXISTS', link) == 1) then
     return false
   end
   if not call('ZSCORE', run.P .. 'completed', id) then
@@ -227,7 +233,7 @@ local function add()
           pending = { 'name', run.name, 'data', data, 'opts', opts, 'pk', run.parent_key, 'pd', run.parent_json,
             'pdk', run.parent_key .. ':dependencies' }
         end
-        stays, replaced, replace = deduplicate(P, id, rule, queue.max_events, pending, undo)
+        stays, replaced, replace = deduplicate(P, id, rule, queue.max_events, pending, undo, queue.of_6)
         if stays and has_parent then
           attached = false
           if made[run.parent_key] then

@@ -11,6 +11,7 @@
 --- Events  added, then waiting or delayed; duplicated if the job of that slot exists
 local call = redis.call
 --- @include get_target
+--- @include follows_6
 --- @include store_scheduler_job
 
 local P = string.sub(KEYS[1], 1, -5)
@@ -44,7 +45,9 @@ if call('EXISTS', P .. id) == 1 then
   return false
 end
 
-local data = scheduler[4] or ARGV[7]
+-- In a queue of BullMQ 6 a job does not pass its data on, and does not know the next one.
+local of_6 = follows_6(P, settings)
+local data = scheduler[4] or of_6 and '{}' or ARGV[7]
 store_scheduler_job(P, scheduler_id, slot, {
   now = now,
   name = scheduler[3] or ARGV[6],
@@ -55,11 +58,11 @@ store_scheduler_job(P, scheduler_id, slot, {
   lifo = ARGV[10] == '1',
   deid = ARGV[11],
 }, target, blocked, settings)
-if not scheduler[4] and data ~= '{}' then
+if not of_6 and not scheduler[4] and data ~= '{}' then
   call('HSET', scheduler_key, 'data', data)
 end
 call('HINCRBY', scheduler_key, 'ic', 1)
-if call('EXISTS', P .. producer_id) == 1 then
+if not of_6 and call('EXISTS', P .. producer_id) == 1 then
   call('HSET', P .. producer_id, 'nrjid', id)
 end
 return id

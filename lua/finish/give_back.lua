@@ -25,8 +25,7 @@ local function restore(job_key, field, value)
   end
 end
 
-local _, _, settings = get_target(P)
-local list_key = settings[1] and P .. 'paused' or P .. 'wait'
+local target, _, settings = get_target(P)
 local codes, given, highest = {}, 0, 0
 for at = 1, #ARGV, WIDTH do
   local id, token, score = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2])
@@ -39,7 +38,7 @@ for at = 1, #ARGV, WIDTH do
   end
   if code == 0 or code == -3 then
     local place = score and { ids = { id }, key = P .. 'prioritized', scores = { score } }
-      or { ids = { id }, key = list_key, push = 'RPUSH' }
+      or { ids = { id }, key = target, push = 'RPUSH' }
     code = leave_active(P, id, token, code, place, {}, {})
   end
   if code == 0 then

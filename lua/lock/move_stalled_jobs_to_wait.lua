@@ -8,6 +8,7 @@
 -- Events  per recovered job: waiting (jobId, prev=active), and stalled (jobId) if it had started
 local call = redis.call
 --- @include get_target
+--- @include follows_6
 --- @include add_marker
 --- @include max_len_events
 --- @include is_repeated
@@ -112,7 +113,8 @@ for _, id in ipairs(returned) do
   call('XADD', events_key, '*', 'event', 'waiting', 'jobId', id, 'prev', 'active')
   if started[id] then
     -- Not for a scheduler's job: if it failed because its worker crashed, the series would end.
-    if call('HINCRBY', job_key, 'stc', 1) > max_stalled_count and not is_repeated(job_key) then
+    if call('HINCRBY', job_key, 'stc', 1) > max_stalled_count
+      and not is_repeated(P, job_key, follows_6(P, settings)) then
       call('HSET', job_key, 'defa', 'job stalled more than allowable limit')
     end
     call('XADD', events_key, '*', 'event', 'stalled', 'jobId', id)

@@ -1,4 +1,4 @@
--- Moves a finished job back to wait (BullMQ's Job.retry).
+-- Moves a finished job back to wait (BullMQ's Job.retry); in a queue of BullMQ 6 with its priority.
 -- KEYS[1] <prefix>:<queue>:meta
 -- ARGV    id, state (completed or failed), lifo, reset_attempts_made, reset_attempts_started (1 = count from 0 again)
 --         [, finished_on: only if it still finished then]
@@ -6,9 +6,12 @@
 -- Events  waiting (jobId, prev=state)
 local call = redis.call
 --- @include get_target
+--- @include follows_6
 --- @include add_marker
 --- @include max_len_events
 --- @include move_jobs
+--- @include priority_of
+--- @include ready_place
 --- @include relink_parent
 local P = string.sub(KEYS[1], 1, -5)
 local id, state, lifo = ARGV[1], ARGV[2], ARGV[3] == '1'
@@ -31,16 +34,17 @@ end
 if ARGV[5] == '1' then
   gone[#gone + 1] = 'ats'
 end
-local parent_key = call('HGET', job_key, 'parentKey')
--- BullMQ ignores the priority here: the job goes to the plain list.
+local fields = call('HMGET', job_key, 'parentKey', 'priority')
 local target, blocked, settings = get_target(P)
+-- BullMQ 5 ignores the priority here: the job goes to the plain list.
+local priority = follows_6(P, settings) and priority_of(fields[2]) or 0
 call('HDEL', job_key, unpack(gone))
 add_marker(P, blocked)
-move_jobs({ { ids = { id }, key = target, push = lifo and 'RPUSH' or 'LPUSH' } }, function()
+move_jobs({ ready_place(P, id, priority, lifo and 'RPUSH' or 'LPUSH', target) }, function()
   call('ZREM', P .. state, id)
 end)
 local max_len = max_len_events(P, settings[5])
 call('XADD', P .. 'events', 'MAXLEN', '~', max_len, '*', 'event', 'waiting', 'jobId', id, 'prev', state)
 -- Last, since these are keys of another job: an error about them is returned, but this job has moved.
-relink_parent(job_key, parent_key, state)
+relink_parent(job_key, fields[1], state)
 return 0

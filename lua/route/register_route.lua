@@ -11,6 +11,7 @@
 local call = redis.call
 --- @include server_time
 --- @include list_route
+--- @include follow_base
 local MAX_ROUTES = 256
 local P, R = string.sub(KEYS[1], 1, -5), string.sub(KEYS[2], 1, -5)
 local slug, target, after = ARGV[1], ARGV[2], ARGV[3]
@@ -32,6 +33,7 @@ elseif after ~= '' then
   entry = opened .. ',"fallback":' .. ARGV[4] .. ',"fallback_after":' .. after .. '}'
 end
 local now = server_time(ARGV[5])
+follow_base(P, R)
 if entry ~= known then
   list_route(P, R, slug, entry, not known)
   if not known then

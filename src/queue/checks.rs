@@ -1,9 +1,12 @@
 //! Checks before the first write: keys of another program must not be damaged.
 
+use serde::Deserialize;
+
 use super::legacy::{BullFound, Signpost, Traces, Users};
 use crate::connection::{Link, Retry};
 use crate::error::{Error, Result};
 use crate::protocol::Keys;
+use crate::reads::command;
 
 /// The version that is written to `meta` of a queue that nobody has used.
 pub const VERSION: &str = "bullmq:5.62.0";
@@ -83,14 +86,34 @@ fn refused(keys: &Keys, why: &str, what_else: &str) -> Error {
     ))
 }
 
+/// The field of `meta` with the major version that a program has set. It comes before the hint in `version`.
+const COMPAT: &str = "ext:compat";
+
+/// Which major version of BullMQ a queue is to follow, where they differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub enum Compat {
+    #[serde(rename = "5")]
+    Five,
+    #[serde(rename = "6")]
+    Six,
+    /// The one whose `Queue` was constructed last.
+    #[serde(rename = "auto")]
+    Auto,
+}
+
 /// Writes what every `Queue` of BullMQ writes when it is constructed, but leaves the version of one that was there
 /// first: others tell by it which rules a queue follows. Calls that only read or remove do not write this.
-pub(super) async fn write_meta(link: &Link, keys: &Keys, max_len_events: i64) -> Result<()> {
-    let (mut length, mut version) = (redis::cmd("HSET"), redis::cmd("HSETNX"));
-    length.arg(keys.meta()).arg("opts.maxLenEvents").arg(max_len_events);
+pub(super) async fn write_meta(link: &Link, keys: &Keys, max_len_events: i64, compat: Option<Compat>) -> Result<()> {
+    let (mut settings, mut version) = (redis::cmd("HSET"), redis::cmd("HSETNX"));
+    settings.arg(keys.meta()).arg("opts.maxLenEvents").arg(max_len_events);
     version.arg(keys.meta()).arg("version").arg(VERSION);
-    for written in link.pipeline(&[length, version], Retry::Safe).await? {
-        written?;
+    let mut writes = vec![version];
+    match compat {
+        Some(Compat::Five) => drop(settings.arg(COMPAT).arg("5")),
+        Some(Compat::Six) => drop(settings.arg(COMPAT).arg("6")),
+        Some(Compat::Auto) => writes.push(command("HDEL", &[keys.meta(), COMPAT])),
+        None => {}
     }
-    Ok(())
+    writes.insert(0, settings);
+    link.pipeline(&writes, Retry::Safe).await?.into_iter().collect::<Result<Vec<_>>>().map(drop)
 }

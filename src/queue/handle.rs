@@ -7,7 +7,7 @@ use redis::{Cmd, Value};
 use tokio::sync::OnceCell;
 
 use super::adding::Adding;
-use super::checks;
+use super::checks::{self, Compat};
 use super::coalescer::Coalescer;
 use super::durability::{Durability, Durable};
 use super::registration::Registration;
@@ -23,13 +23,21 @@ pub struct QueueOptions {
     pub skip_metas_update: bool,
     /// A queue of Bull's is not refused.
     pub allow_legacy: bool,
+    /// Written to `meta` with the other settings; `None` leaves what is there.
+    pub compat: Option<Compat>,
     /// How calls that make jobs ready wake idle workers.
     pub wake: Wake,
 }
 
 impl Default for QueueOptions {
     fn default() -> Self {
-        QueueOptions { max_len_events: 10_000, skip_metas_update: false, allow_legacy: false, wake: Wake::default() }
+        QueueOptions {
+            max_len_events: 10_000,
+            skip_metas_update: false,
+            allow_legacy: false,
+            compat: None,
+            wake: Wake::default(),
+        }
     }
 }
 
@@ -116,8 +124,9 @@ impl QueueHandle {
         self.ready().await?;
         let is_new = self.adding.prepare().await?;
         let write = || async {
-            if !self.options.skip_metas_update {
-                checks::write_meta(&self.link, &self.keys, self.options.max_len_events).await?;
+            let QueueOptions { max_len_events, skip_metas_update, compat, .. } = self.options;
+            if !skip_metas_update {
+                checks::write_meta(&self.link, &self.keys, max_len_events, compat).await?;
             }
             Ok(())
         };

@@ -20,7 +20,7 @@ mod sweep;
 
 pub use crate::scripts::OomWait;
 pub use adder::{AddedJobs, Adder};
-pub use checks::VERSION;
+pub use checks::{Compat, VERSION};
 pub use coalescer::OnDone;
 pub use durability::Durable;
 pub use handle::{QueueHandle, QueueOptions};

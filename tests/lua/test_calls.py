@@ -77,6 +77,23 @@ def test_a_job_of_many_takes_its_hash_and_its_two_events(add, calls, queue):
     assert {name: number for name, number in used.items() if number > 10} == {"hset": 100, "xadd": 200}
 
 
+@pytest.mark.parametrize("compat", [{}, {"ext:compat": "6"}])
+def test_a_job_costs_no_command_more_in_a_queue_of_bullmq_6(add, client, calls, new_queue, compat):
+    """The scripts of jobs read the version with the other settings."""
+    costs = []
+    for settings in ({"version": "bullmq:5.62.0"}, {"version": "bullmq:6.7.0", **compat}):
+        queue = new_queue()
+        client.hset(f"bull:{queue}:meta", mapping={"opts.maxLenEvents": "10000", **settings})
+        costs.append(total(calls(lambda queue=queue: add(queue, "{}"))))
+    assert costs[0] == costs[1] <= GOALS["add"]
+
+
+def test_one_job_of_a_queue_of_bullmq_6_completes_and_the_next_one_starts(client, taken, turn, queue):
+    client.hset(f"bull:{queue}:meta", "version", "bullmq:6.7.0")
+    taken(queue, 1)
+    assert total(turn(1)) <= GOALS["turn of 1"]
+
+
 def test_one_job_completes_and_the_next_one_starts(taken, turn, queue):
     taken(queue, 1)
     assert total(turn(1)) <= GOALS["turn of 1"]

@@ -77,6 +77,7 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
   -- that others would wait for it: the marker below brings the worker back for the rest.
   local try = redis.pcall
   local jobs, starts, no_jobs, dropped, room = {}, {}, false, 0, 1000000
+  local unlimited -- which jobs fail without a run, since a child of theirs has failed
   for i = 1, found do
     local job_key = P .. ids[i]
     -- Two commands, of which most jobs need no more, cost the server less than the names that HGETALL returns, too.
@@ -96,6 +97,9 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
           start = (tonumber(hash[field + 1]) or 0) + 1 .. ''
         elseif hash[field] == 'stc' then
           stalled = tonumber(hash[field + 1]) or 0
+        elseif max and hash[field] == 'defa' then
+          unlimited = unlimited or {}
+          unlimited[#unlimited + 1] = i
         end
       end
       start = hash[1] and start
@@ -124,9 +128,16 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
     end
   end
   local entering = taken - dropped
+  local counted = entering
+  if unlimited then
+    --- @include follows_6
+    for n = 1, follows_6(P, settings) and #unlimited or 0 do -- in BullMQ 6 the rate limit does not count them
+      counted = counted - (unlimited[n] <= taken and 1 or 0)
+    end
+  end
 
   if taken > 0 then
-    if max and entering > 0 and call('INCRBY', limiter, entering) == entering then
+    if max and counted > 0 and call('INCRBY', limiter, counted) == counted then
       call('PEXPIRE', limiter, math.floor(math.abs(tonumber(limiter_duration) or limit[4] or 0)))
     end
     -- The lock is written before the job is active. If the call stops in between, the jobs are found by their token and
@@ -177,7 +188,7 @@ local function fetch_jobs(P, reply, known, now, token, lock_duration, limiter_ma
   if taken == count and entering > 0 then
     return false
   end
-  if budget and entering == budget then
+  if budget and counted == budget then
     reply[head + 1] = math.max(call('PTTL', limiter), 0)
     return false
   end

@@ -1,13 +1,15 @@
 -- The list for a job with priority 0, and whether workers must not be woken for it.
 -- Returns list key, blocked, settings. settings are the meta fields { paused, concurrency, max, duration,
--- opts.maxLenEvents }: concurrency (whole), max (whole, at least 1) and duration (whole ms) are numbers, or false if
--- absent or not usable (any client may write them); the last one is for max_len_events.
+-- opts.maxLenEvents, ext:compat, version }: concurrency (whole), max (whole, at least 1) and duration (whole ms) are
+-- numbers, or false if absent or not usable (any client may write them); the next one is for max_len_events, the last
+-- two are for follows_6.
 -- `known` are settings that the same script has read before: they cannot have changed.
 -- Every script that includes anything declares `local call = redis.call` first.
 local function get_target(P, known)
   local settings = known
   if not settings then
-    settings = call('HMGET', P .. 'meta', 'paused', 'concurrency', 'max', 'duration', 'opts.maxLenEvents')
+    settings = call('HMGET', P .. 'meta', 'paused', 'concurrency', 'max', 'duration', 'opts.maxLenEvents',
+      'ext:compat', 'version')
     if settings[2] or settings[3] or settings[4] then
       for i = 2, 4 do
         local number = settings[i] and tonumber(settings[i])
@@ -21,7 +23,8 @@ local function get_target(P, known)
     end
   end
   if settings[1] then
-    return P .. 'paused', true, settings
+    --- @include follows_6
+    return P .. (follows_6(P, settings) and 'wait' or 'paused'), true, settings
   end
   local concurrency = settings[2]
   if concurrency and call('LLEN', P .. 'active') >= concurrency then

@@ -9,9 +9,9 @@
 --- @include write_hash
 -- Stores a job of a scheduler: its hash, its place and the scheduler's latest slot; all of it or nothing. `job.opts` is
 -- a JSON object to which the id and the delay are added, and prev_millis unless it is "". `target, blocked, settings`
--- are the results of get_target. `from, is_set` are the results of find_waiting if a job of this id waits; it becomes
--- the new one. Adds the events and the marker, too. Returns the delay.
-local function store_scheduler_job(P, scheduler_id, slot, job, target, blocked, settings, from, is_set)
+-- are the results of get_target. `replaced`, if not nil, is the job that waits, which becomes the new one: { id, slot,
+-- from, is_set }, the last two from find_waiting. Adds the events and the marker, too. Returns the delay.
+local function store_scheduler_job(P, scheduler_id, slot, job, target, blocked, settings, replaced)
   local due = string.format('%.0f', slot)
   local id = 'repeat:' .. scheduler_id .. ':' .. due
   local delay = string.format('%.0f', math.max(slot - job.now, 0))
@@ -33,19 +33,30 @@ local function store_scheduler_job(P, scheduler_id, slot, job, target, blocked, 
     place = { ids = { id }, key = P .. 'delayed', scores = { (delayed_score(P, slot, id)) } }
   end
 
-  if from then
+  if replaced and replaced.id == id then
     write_hash(P .. id, fields)
-    move_waiting(id, from, is_set, place)
+    move_waiting(id, replaced.from, replaced.is_set, place)
     call('ZADD', P .. 'repeat', due, scheduler_id)
   else
     call('HSET', P .. id, unpack(fields))
     attempt(function()
       move_jobs({ place }, function()
         call('ZADD', P .. 'repeat', due, scheduler_id)
+        if replaced and replaced.is_set then
+          call('ZREM', replaced.from, replaced.id)
+        elseif replaced then
+          call('LREM', replaced.from, -1, replaced.id)
+        end
       end)
     end, function()
+      if replaced then
+        call('ZADD', P .. 'repeat', replaced.slot, scheduler_id)
+      end
       call('UNLINK', P .. id)
     end)
+    if replaced then
+      call('UNLINK', P .. replaced.id)
+    end
   end
 
   call('INCR', P .. 'id')

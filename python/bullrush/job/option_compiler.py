@@ -66,7 +66,7 @@ class Parent(NamedTuple):
 
 
 class Deduplication(NamedTuple):
-    """The id, the ttl in ms or 0, and the letters e, r, k for extend, replace and keep_last_if_active."""
+    """The id, the ttl in ms or 0, and letters: e, r, k, s for extend, replace, keep_last_if_active, reschedule."""
 
     id: str
     ttl: int
@@ -214,7 +214,7 @@ def _relations(stored: Mapping[str, JSON]) -> Relations | None:
         field = {"id": given["id"], "queueKey": given["queue"], **dict.fromkeys(policies, True)}
         parent = Parent(f"{given['queue']}:{given['id']}", orjson.dumps(field).decode())
     if rule is not None:
-        modes = {"extend": "e", "replace": "r", "keepLastIfActive": "k"}
+        modes = {"extend": "e", "replace": "r", "keepLastIfActive": "k", "reschedule": "s"}
         flags = "".join(flag for name, flag in modes.items() if rule.get(name))
         deduplication = Deduplication(rule["id"], max(rule.get("ttl", 0), 0), flags)
     return Relations(parent, deduplication)

@@ -68,6 +68,7 @@ class DeduplicationOptions(TypedDict, total=False):
         replace: a new job replaces the old one while that is still delayed.
         keep_last_if_active: while a worker runs the job, the last dropped job is stored and added when the running one
             finishes.
+        reschedule: a job that is dropped gives its delay to the old one while that is still delayed.
     """
 
     id: Required[str]
@@ -75,6 +76,7 @@ class DeduplicationOptions(TypedDict, total=False):
     extend: bool | None
     replace: bool | None
     keep_last_if_active: bool | None
+    reschedule: bool | None
 
 
 class JobOptions(TypedDict, total=False):

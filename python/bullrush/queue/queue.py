@@ -89,6 +89,20 @@ class QueueOptions(HandleOptions, AddingOptions, total=False):
         bool,
         Option(checks.boolean, default=False, doc="True does not write the queue's settings to Redis."),
     ]
+    compat: Annotated[
+        Literal["5", "6", "auto"] | None,
+        Option(
+            checks.one_of("5", "6", "auto"),
+            shown="what Redis says",
+            bullmq=None,
+            doc=(
+                "the major version of BullMQ that all calls on this queue follow where 5 and 6 differ, also those of "
+                "other programs: it is stored with the queue. By default, and after ``auto``, it is the one that "
+                "BullMQ has written to the queue, and 5 where it has written none. See the page about tests against "
+                "BullMQ."
+            ),
+        ),
+    ]
     notify: Annotated[
         bool,
         Option(

@@ -228,6 +228,7 @@ _DEDUPLICATION: Final[dict[str, Check]] = {
     "extend": boolean,
     "replace": boolean,
     "keep_last_if_active": boolean,
+    "reschedule": boolean,
 }
 
 

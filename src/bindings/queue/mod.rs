@@ -39,7 +39,7 @@ use bullrush::connection::{Endpoint, Retry};
 use bullrush::error::Result;
 use bullrush::mutex::Mutex;
 use bullrush::protocol::Keys;
-use bullrush::queue::{Durable, QueueHandle, QueueOptions, Registration};
+use bullrush::queue::{Compat, Durable, QueueHandle, QueueOptions, Registration};
 use bullrush::scripts::hint::Wake;
 use bullrush::worker::manual::Manual;
 use bullrush::worker::options::WorkerOptions;
@@ -138,6 +138,8 @@ pub struct GivenOptions {
     skip_metas_update: bool,
     #[serde(default)]
     allow_legacy: bool,
+    #[serde(default)]
+    compat: Option<Compat>,
     /// In ms.
     #[serde(default = "timeout")]
     timeout: Option<u64>,
@@ -196,6 +198,7 @@ impl CoreQueue {
                 max_len_events: options.max_len_events,
                 skip_metas_update: options.skip_metas_update,
                 allow_legacy: options.allow_legacy,
+                compat: options.compat,
                 wake: Wake { fan_out: options.fan_out, notify: options.notify },
             },
             timeout: options.timeout.map(Duration::from_millis),

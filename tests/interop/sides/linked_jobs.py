@@ -7,7 +7,7 @@ from .client_rules import stored_options, to_json
 from .results import Failed
 
 POLICIES = ("rdof", "fpof", "cpof", "idof")
-FLAGS = {"extend": "e", "replace": "r", "keepLastIfActive": "k"}
+FLAGS = {"extend": "e", "replace": "r", "keepLastIfActive": "k", "reschedule": "s"}
 
 
 def is_linked(job: dict[str, Any]) -> bool:

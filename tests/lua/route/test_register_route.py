@@ -124,3 +124,26 @@ def test_a_damaged_registry_is_reported_before_anything_is_written(register, que
         register()
     assert dump(queue) == before
     assert dump(f"{queue}~cap.gpu") == {}
+
+
+def test_a_route_follows_the_version_of_its_base_at_each_registration(register, queue, client):
+    route = f"bull:{queue}~cap.gpu:meta"
+    register()
+    assert not client.exists(route)
+    client.hset(f"bull:{queue}:meta", "version", "bullmq:6.7.0")
+    register()
+    assert client.hgetall(route) == {"version": "bullmq:6.7.0"}
+    client.hset(f"bull:{queue}:meta", mapping={"version": "bullmq:5.81.5", "ext:compat": "6"})
+    register()
+    assert client.hgetall(route) == {"version": "bullmq:5.81.5", "ext:compat": "6"}
+
+
+@pytest.mark.parametrize("version", ["bullmq:5.62.0", "bullmq:6.7.0"])
+def test_a_new_route_of_a_paused_queue_is_paused_as_its_version_does_it(register, queue, client, version):
+    client.hset(f"bull:{queue}:meta", mapping={"version": version, "paused": 1})
+    client.rpush(f"bull:{queue}~cap.gpu:wait", "1")
+    register()
+    assert client.hget(f"bull:{queue}~cap.gpu:meta", "paused") == "1"
+    of_6 = version == "bullmq:6.7.0"
+    assert client.exists(f"bull:{queue}~cap.gpu:wait") == of_6
+    assert client.exists(f"bull:{queue}~cap.gpu:paused") == (not of_6)

@@ -37,6 +37,20 @@ def test_info_has_counts_workers_and_rates(run: Callable, worked: Queue, redis_u
     assert f"{worked.name} (paused)" in table and "delayed" in table and "waiting-children" not in table
 
 
+def test_info_says_which_bullmq_a_queue_follows(run: Callable, worked: Queue, redis_url: str, redis: Redis) -> None:
+    def shown() -> tuple[str | None, str | None, bool]:
+        [info] = run("info", worked.name, "--json").json
+        table = run("info", worked.name).out
+        return info["version"], info["compat"], f"{worked.name} (bullmq:6.7.0)" in table
+
+    assert shown() == ("bullmq:5.62.0", None, False)
+    redis.hset(worked.to_key("meta"), "version", "bullmq:6.7.0")
+    assert shown() == ("bullmq:6.7.0", None, True)
+    Queue(worked.name, url=redis_url, compat="5").add("work")
+    assert shown() == ("bullmq:6.7.0", "5", False)
+    assert f"{worked.name} (as BullMQ 5)" in run("info", worked.name).out
+
+
 @pytest.mark.parametrize("role", ["worker", "producer"])
 def test_a_user_who_may_not_look_for_queues_gets_the_error_that_there_is_none(
     run: Callable, queue_name: str, redis_url: str, redis: Redis, role: str

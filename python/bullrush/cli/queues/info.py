@@ -53,6 +53,8 @@ class QueueInfo(TypedDict):
         moved_to: where the jobs of a queue of Bull have gone; None if they have not.
         moved_at: when they have begun to move, in ms since 1970; None if they have not, or it is not known.
         claimed: how many jobs of Bull a migrator has taken and not yet moved.
+        version: the client that has written the settings of the queue, such as ``bullmq:6.7.0``; None if nobody has.
+        compat: the major version of BullMQ that a program has set for the queue with the option ``compat``.
     """
 
     queue: str
@@ -66,6 +68,8 @@ class QueueInfo(TypedDict):
     moved_to: str | None
     moved_at: int | None
     claimed: int
+    version: str | None
+    compat: str | None
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -212,6 +216,8 @@ def _legacy(status: LegacyStatus) -> QueueInfo:
         "moved_to": None if status.signpost is None else str(status.signpost),
         "moved_at": status.moved_at,
         "claimed": status.claimed,
+        "version": None,
+        "compat": None,
     }
 
 
@@ -220,13 +226,13 @@ def _to_run(counts: dict[str, int]) -> int:
 
 
 def _read(options: argparse.Namespace, queue: Queue, routes: Sequence[Queue]) -> QueueInfo:
-    counts = queue.get_job_counts(routes=bool(routes))
+    counts, meta = queue.get_job_counts(routes=bool(routes)), queue.get_meta()
     # The jobs of a paused queue are in another list, but they wait all the same.
     counts["waiting"] += counts.pop("paused")
     return {
         "queue": queue.name,
         "prefix": queue.prefix,
-        "paused": queue.is_paused(),
+        "paused": "paused" in meta,
         "routes": len(routes),
         "counts": counts,
         "workers": workers_of(options, queue),
@@ -235,6 +241,8 @@ def _read(options: argparse.Namespace, queue: Queue, routes: Sequence[Queue]) ->
         "moved_to": None,
         "moved_at": None,
         "claimed": 0,
+        "version": meta.get("version"),
+        "compat": meta.get("ext:compat"),
     }
 
 
@@ -273,6 +281,10 @@ def _title(info: QueueInfo, prefix: str) -> str:
         notes.append(f"{info['claimed']:,} claimed by a move")
     if info["paused"]:
         notes.append("paused")
+    if info["compat"] is not None:
+        notes.append(f"as BullMQ {info['compat']}")
+    elif not (version := info["version"] or "bullmq:5.").startswith("bullmq:5."):
+        notes.append(version)
     routes = f" +{info['routes']}" if info["routes"] else ""
     return _name(info, prefix) + routes + (f" ({', '.join(notes)})" if notes else "")
 
