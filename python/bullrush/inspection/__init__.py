@@ -1,7 +1,7 @@
 """Looking at queues and jobs without changing them: what is due, why a job does not run, which failures are one."""
 
 from bullrush.base.due import SECOND_LOOK, DueWork, due_work
-from bullrush.inspection.chains import CHAIN_FIELDS, latest_job, stopped, why_stopped
+from bullrush.inspection.chains import CHAIN_FIELDS, job_due, latest_job, stopped, why_stopped
 from bullrush.inspection.coming_runs import coming_runs, run_before
 from bullrush.inspection.failures import FailureGroup, error_type_of, failure_of
 from bullrush.inspection.fingerprint import fingerprint
@@ -34,6 +34,7 @@ __all__ = [
     "failure_of",
     "fingerprint",
     "holds",
+    "job_due",
     "latest_job",
     "overviews",
     "readable_trace",
