@@ -15,6 +15,7 @@ from redis import Redis
 
 import bullrush.dashboard
 from bullrush import Queue
+from bullrush.dashboard import rendering
 from bullrush.dashboard.routes import ROUTES, Look
 from tests.python.dashboard.page import OWN, POLL, Page
 
@@ -180,6 +181,27 @@ def test_old_parts_are_not_kept(
         poll(page, path)
         costs.append(commands(redis) - before)
     assert costs[-2] == 0 < costs[-1]
+
+
+def test_a_row_is_made_again_only_if_it_says_something_else_whatever_another_dashboard_shows(
+    opened: Callable[..., Page], queue: Queue, now: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    given = rendering._TEMPLATES.get_template
+    monkeypatch.setattr(
+        rendering._TEMPLATES, "get_template", lambda name, *around: made.append(name) or given(name, *around)
+    )
+    queue.add("welcome", delay=3_600_000)
+    of_queue = {"authorize": lambda name, action, seen: seen == queue.name}
+    pages = [opened(**of_queue), opened(**of_queue, mask=["password"], history="none.db")]
+    for _ in range(3):
+        for page in pages:
+            assert queue.name in poll(page, "/").text
+        now[0] += 2
+    assert made.count("overview_row.html") == 2
+    queue.add("welcome", delay=3_600_000)
+    assert queue.name in poll(pages[0], "/").text
+    assert made.count("overview_row.html") == 3
 
 
 def test_what_was_not_written_here_is_known(page: Page) -> None:
