@@ -164,6 +164,8 @@ class Dashboard:
                 await look_at_owner(asked)
             if route.right != "each":
                 await viewer.demand(route.right, asked.queue_name)
+            if not is_polled(request):
+                self._source.forget()  # somebody has loaded the page, and wants to see what is
             if isinstance(route, Change):
                 return self._changed(asked, await route.make(asked))
             if route.is_live and is_polled(request):
@@ -206,6 +208,7 @@ class Dashboard:
     def _changed(self, asked: Asked, done: Done) -> Response:
         """Return what is said of a change: a reload must not make it again, so that a browser is led to a page."""
         self._shared.forget()
+        self._source.forget()
         if wants_json(asked.request):
             return json(done.content())
         return redirect(way_back(asked.request, done, self._notices.keep(asked.viewer.name, done)))

@@ -14,7 +14,7 @@ import pytest
 from redis import Redis
 
 import bullrush.dashboard
-from bullrush import Queue
+from bullrush import Queue, Worker
 from bullrush.dashboard import rendering
 from bullrush.dashboard.routes import ROUTES, Look
 from tests.python.dashboard.page import OWN, POLL, Page
@@ -100,6 +100,29 @@ def test_twenty_tabs_cost_what_one_does(page: Page, worked: Queue, redis: Redis,
             costs.append(commands(redis) - before)
         # A preview is in memory.
         assert (costs[0] > 0 or "/bulk/" in path) and abs(costs[1] - costs[0]) <= 0.05 * costs[0], (path, costs)
+
+
+def test_a_poll_does_not_ask_for_what_changes_seldom(
+    page: Page, worked: Queue, redis: Redis, redis_url: str, now: list[float]
+) -> None:
+    with Worker(worked.name, None, url=redis_url, name="waits") as worker:
+        worker.wait_until_ready()
+        path = f"/q/{worked.name}?state=failed"
+        page.html(path)
+        before, reads = listings(redis), commands(redis)
+        for _ in range(3):
+            now[0] += 2
+            assert "1 worker is connected" in poll(page, path).text
+        assert listings(redis) == before
+        of_a_poll = (commands(redis) - reads) / 3
+        reads = commands(redis)
+        assert "1 worker is connected" in page.html(path)
+        assert commands(redis) - reads > of_a_poll and listings(redis) != before
+
+
+def listings(redis: Redis) -> int:
+    """Return how often the connections were listed."""
+    return sum(one["calls"] for name, one in redis.info("commandstats").items() if name.startswith("cmdstat_client"))
 
 
 def test_a_reload_reads_anew(page: Page, queue: Queue, now: list[float]) -> None:
