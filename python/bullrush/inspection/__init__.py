@@ -6,6 +6,7 @@ from bullrush.inspection.coming_runs import coming_runs, run_before
 from bullrush.inspection.failures import FailureGroup, error_type_of, failure_of
 from bullrush.inspection.fingerprint import fingerprint
 from bullrush.inspection.holders import Hold, holds
+from bullrush.inspection.listing import count_states
 from bullrush.inspection.overview import Overview, overviews
 from bullrush.inspection.place import dues_of
 from bullrush.inspection.search import AT_ONCE, Searched, SearchPosition
@@ -27,6 +28,7 @@ __all__ = [
     "Where",
     "Why",
     "coming_runs",
+    "count_states",
     "count_workers",
     "due_work",
     "dues_of",

@@ -19,8 +19,8 @@ from bullrush.dashboard.pages.searching import PAGE, Found, of_failure, searched
 from bullrush.dashboard.reading import read
 from bullrush.dashboard.refusal import RefusalError
 from bullrush.errors import InvalidOptionError
-from bullrush.extending import FINISHED, VERBS
-from bullrush.inspection import Where
+from bullrush.extending import FINISHED, VERBS, run_async
+from bullrush.inspection import Where, count_states
 
 #: Those that somebody looks for first come first.
 TABS: Final = ("active", "waiting", "prioritized", "delayed", "waiting-children", "failed", "completed")
@@ -33,7 +33,7 @@ async def jobs(asked: Asked) -> Answer:
     queue = asked.queue
     await demand_known(queue)
     counts, line, schedulers, routes, route = await asyncio.gather(
-        queue.get_job_counts(),
+        run_async(count_states(queue, TABS)),
         line_of(asked.source, queue),
         queue.get_job_schedulers_count(),
         # Somebody may wait for the end of what they say.
@@ -41,8 +41,6 @@ async def jobs(asked: Asked) -> Answer:
         route_of(asked),
     )
     work = line.work
-    # The jobs of a paused queue are in another list, but they wait all the same.
-    counts["waiting"] += counts.pop("paused")
     unserved = await unserved_routes(asked, routes)
     state = asked.query("state") or next((state for state in TABS if counts[state]), "waiting")
     if state not in TABS:
