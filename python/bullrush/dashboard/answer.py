@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from starlette.requests import Request
@@ -82,6 +81,7 @@ class Asked:
         form: the fields of a form.
         bulks: the changes of many jobs that were asked for.
         audit: what was changed.
+        changing: the handle of the queue in the address, if it is changed: one that refuses queues of Bull.
     """
 
     request: Request
@@ -92,17 +92,17 @@ class Asked:
     form: dict[str, str]
     bulks: Bulks
     audit: Audit
+    changing: Queue | None = None
 
     @property
     def queue_name(self) -> str:
         """The name of the queue in the address."""
         return self.parts["queue"]
 
-    @cached_property
+    @property
     def queue(self) -> Queue:
-        """The queue in the address. A request that changes it gets a handle that refuses queues of Bull."""
-        changes = self.request.method.lower() == "post"
-        return self.source.queue_to_change(self.queue_name) if changes else self.source.queue(self.queue_name)
+        """The queue in the address."""
+        return self.changing or self.source.queue(self.queue_name)
 
     def query(self, name: str) -> str | None:
         """Return a field of the query string, None if it is missing or empty."""

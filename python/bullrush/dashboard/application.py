@@ -24,6 +24,7 @@ from bullrush.dashboard.of_bull import look_at_owner
 from bullrush.dashboard.origin import demand_same_origin
 from bullrush.dashboard.refusal import RefusalError, refusal_of
 from bullrush.dashboard.rendering import (
+    Rows,
     is_polled,
     json,
     live_part,
@@ -124,6 +125,7 @@ class Dashboard:
         self._place = address(source.url)
         self._notices = Notices()
         self._shared = Shared()
+        self._rows = Rows()
         self._bulks = Bulks()
         self._audit = Audit(settings.audit, self._place, source.prefix)
 
@@ -162,18 +164,21 @@ class Dashboard:
                 await look_at_owner(asked)
             if route.right != "each":
                 await viewer.demand(route.right, asked.queue_name)
+            if not is_polled(request):
+                self._source.forget()  # somebody has loaded the page, and wants to see what is
             if isinstance(route, Change):
                 return self._changed(asked, await route.make(asked))
             if route.is_live and is_polled(request):
                 return await self._polled(asked, route)
             notice = self._notices.of(request, viewer.name)
-            return page(request, await route.handler(asked), notice=notice, live=route.is_live, **around)
+            answer = await route.handler(asked)
+            return page(request, answer, self._rows, notice=notice, live=route.is_live, **around)
         except RefusalError as error:
             refused = error
         except BullrushError as error:
             refused = refusal_of(error)
         if is_polled(request):
-            return part(live_part(request, refusal_page(refused)), None, refused.status)
+            return part(live_part(request, self._rows, refusal_page(refused)), None, refused.status)
         return page(request, refusal_page(refused), **around)
 
     async def _viewer(self, request: Request) -> Viewer:
@@ -194,7 +199,8 @@ class Dashboard:
         request = asked.request
         whose = asked.viewer.name if route.is_own else None
         name = (request.scope.get("root_path", ""), route.path, whose, *asked.parts.items(), query_of(request))
-        found = await self._shared.text(name, asked.viewer, partial(route.handler, asked), partial(live_part, request))
+        render = partial(live_part, request, self._rows)
+        found = await self._shared.text(name, asked.viewer, partial(route.handler, asked), render)
         if request.headers.get("if-none-match") == found.tag:
             return unchanged(found.tag)
         return part(found.html, found.tag)
@@ -202,6 +208,7 @@ class Dashboard:
     def _changed(self, asked: Asked, done: Done) -> Response:
         """Return what is said of a change: a reload must not make it again, so that a browser is led to a page."""
         self._shared.forget()
+        self._source.forget()
         if wants_json(asked.request):
             return json(done.content())
         return redirect(way_back(asked.request, done, self._notices.keep(asked.viewer.name, done)))

@@ -173,7 +173,7 @@ class Bulks:
 
         Args:
             bulk: the change.
-            queue: its queue.
+            queue: a handle of its queue, which is closed at the end.
             at_end: called when it has ended, also if that was before its end.
 
         Raises:
@@ -182,11 +182,16 @@ class Bulks:
         if bulk.begun is not None:
             raise RefusalError(409, "This was begun already: its page says how far it is.")
         bulk.begun = _now()
-        task = asyncio.create_task(bulk.run(queue))
+        task = asyncio.create_task(_run(bulk, queue))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         task.add_done_callback(lambda _: at_end())
         await asyncio.wait([task], timeout=_PATIENCE)
+
+
+async def _run(bulk: Bulk, queue: Queue) -> None:
+    async with queue:
+        await bulk.run(queue)
 
 
 def _now() -> int:

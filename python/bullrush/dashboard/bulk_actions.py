@@ -45,7 +45,8 @@ async def make(verb: Verb, asked: Asked) -> Done:
         meant = {"state": bulk.state, **bulk.filter}
         asked.note(f"{verb} many", sentence(bulk), done=bulk.trouble is None, filter=meant, counts=bulk.counts())
 
-    await asked.bulks.start(bulk, asked.queue, note)
+    # It may go on behind this request, so it has a handle of its own.
+    await asked.bulks.start(bulk, asked.source.queue_to_change(asked.queue_name), note)
     content = await content_as_seen(asked, bulk)
     return Done(asked.queue_name, content["sentence"], bulk.command, page=("bulk", bulk.id), further=content)
 

@@ -9,21 +9,12 @@ from bullrush.dashboard.answer import Asked, Done
 from bullrush.dashboard.commands import command
 from bullrush.dashboard.refusal import RefusalError
 from bullrush.errors import LegacyQueueError
-from bullrush.legacy import LegacyStatus, Signpost
+from bullrush.legacy import LegacyStatus, Signpost, advice
 
 _BOTH: Final = (
     "Bull and BullMQ have both used the keys of this queue, so nothing is changed here. `bullrush doctor` says how to "
     "part them."
 )
-
-
-#: States in which jobs of Bull have ended.
-_ENDED: Final = ("completed", "failed")
-
-
-def has_jobs(status: LegacyStatus) -> bool:
-    """Tell whether a queue of Bull is worth a line: one that has moved and has nothing to run is not."""
-    return status.kind != "moved" or any(count for state, count in status.counts.items() if state not in _ENDED)
 
 
 async def look_at_owner(asked: Asked) -> None:
@@ -65,12 +56,14 @@ async def _said(asked: Asked, status: LegacyStatus) -> str:
     if status.signpost is not None:
         left = command(["info"], here, prefix)
         return f"The jobs of this queue of Bull have moved {await _place(asked, status.signpost)}. `{left}` says more."
-    count, move = command(["info"], here, prefix), command(["migrate"], here, prefix)
-    return (
-        f"{prefix}:{status.name} is a queue of Bull, BullMQ's predecessor, and these pages are for queues of BullMQ. "
-        f"`{count}` counts its jobs, and in a program bullrush.LegacyQueue reads them. To see them here, move them to "
-        f"BullMQ: `{move} --to-prefix bullmq --dry-run` says what that does."
+    said = advice(
+        status,
+        "these pages are",
+        "see them here",
+        count=command(["info"], here, prefix),
+        move=command(["migrate"], here, prefix),
     )
+    return f"{said}."
 
 
 async def _place(asked: Asked, to: Signpost) -> str:

@@ -55,31 +55,53 @@ _AROUND: Final[dict[str, Any]] = {
     "notice": None,
     "live": False,
 }
-#: The last row of each queue, and what it says: by the address of the dashboard, the template and the queue.
-_ROWS: Final[dict[tuple[str, str, str], tuple[bytes, Markup]]] = {}
+#: More rows than these are not kept.
 _MOST_ROWS: Final = 2_000
 #: Longer values are cut in HTML; JSON has all of them.
 _LONGEST: Final = 20_000
 
 
-def page(request: Request, answer: Answer, **context: Any) -> Response:
+class Rows:
+    """The last row of each queue, and what it says. Most queues are as they were two seconds ago.
+
+    Each dashboard has its own: another one has other masks, or another Redis, and makes another row of the same queue.
+    """
+
+    def __init__(self) -> None:
+        #: By the address of the dashboard, the template and the queue.
+        self._kept: dict[tuple[str, str, str], tuple[bytes, Markup]] = {}
+
+    def of(self, addresses: Addresses, template: str, queue: str, content: Any) -> Markup:
+        """Return the row of a queue."""
+        place, written = (addresses.root, template, queue), _written(content)
+        before, row = self._kept.get(place, (b"", Markup()))
+        if before != written:
+            row = Markup(_TEMPLATES.get_template(template).render(content, to=addresses.of))
+            if len(self._kept) >= _MOST_ROWS:
+                self._kept.clear()
+            self._kept[place] = written, row
+        return row
+
+
+def page(request: Request, answer: Answer, rows: Rows | None = None, **context: Any) -> Response:
     """Return the response to a request.
 
     Args:
         request: the request; it says whether HTML or JSON is wanted.
         answer: what the page says.
+        rows: the rows of this dashboard; None for a page without any.
         context: what stands around it.
     """
     if wants_json(request):
         return json(answer.content, answer.status)
-    text = _rendered(request, answer, "base.html", {**_AROUND, **context})
+    text = _rendered(request, answer, rows, "base.html", {**_AROUND, **context})
     return _with_headers(Response(text, answer.status, media_type="text/html"))
 
 
-def live_part(request: Request, answer: Answer) -> str:
+def live_part(request: Request, rows: Rows, answer: Answer) -> str:
     """Return the part of a page that is kept up to date, as HTML."""
     # Space around it would be a part of its own.
-    return _rendered(request, answer, "live.html", {}).strip()
+    return _rendered(request, answer, rows, "live.html", {}).strip()
 
 
 def part(html: str, tag: str | None, status: int = 200) -> Response:
@@ -93,7 +115,7 @@ def unchanged(tag: str) -> Response:
     return _with_headers(Response(status_code=204, headers={"ETag": tag}))
 
 
-def _rendered(request: Request, answer: Answer, around: str, context: dict[str, Any]) -> str:
+def _rendered(request: Request, answer: Answer, rows: Rows | None, around: str, context: dict[str, Any]) -> str:
     addresses = Addresses(request.scope.get("root_path", ""))
     return _TEMPLATES.get_template(answer.template).render(
         answer.content,
@@ -101,24 +123,12 @@ def _rendered(request: Request, answer: Answer, around: str, context: dict[str, 
         title=answer.title,
         to=addresses.of,
         to_job=addresses.of_job,
-        row=partial(_row_of, addresses),
+        row=None if rows is None else partial(rows.of, addresses),
         version=VERSION,
         as_json=query_of(request, format="json"),
         as_it_is=query_of(request, **answer.chosen),
         **context,
     )
-
-
-def _row_of(addresses: Addresses, template: str, about: str, content: Any) -> Markup:
-    """Return a row of a table. Most queues are as they were two seconds ago: the last row of each is kept."""
-    place, written = (addresses.root, template, about), _written(content)
-    before, row = _ROWS.get(place, (b"", Markup()))
-    if before != written:
-        row = Markup(_TEMPLATES.get_template(template).render(content, to=addresses.of))
-        if len(_ROWS) >= _MOST_ROWS:
-            _ROWS.clear()
-        _ROWS[place] = written, row
-    return row
 
 
 def json(content: dict[str, Any], status: int = 200) -> Response:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Final, Literal
 
@@ -104,7 +104,8 @@ class Change(Route):
     async def make(self, asked: Asked) -> Done:
         """Make the change, and note it."""
         try:
-            done = await only_of_bullmq(asked, self.handler(asked))
+            async with asked.source.queue_to_change(asked.queue_name) as queue:
+                done = await only_of_bullmq(asked, self.handler(replace(asked, changing=queue)))
         except RefusalError as error:
             self._note(asked, error.sentence)
             raise

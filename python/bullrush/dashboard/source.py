@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Final, Generic, TypeVar
+from typing import Final
 
 from bullrush.aio import Queue
 from bullrush.dashboard.history import Memory, Rates
 from bullrush.dashboard.searches import Searches
+from bullrush.dashboard.seldom import OfQueues, Seldom
 from bullrush.doctor import Costs, Doctor, Report
-from bullrush.errors import BullrushError, RedisServerError
-from bullrush.extending import QueueScan, run_async
+from bullrush.errors import BullrushError, ConnectionLostError, RedisServerError
+from bullrush.extending import QueueScan, registered_routes, run_async
+from bullrush.inspection import FailureGroup, count_workers
 from bullrush.legacy import LegacyStatus, find_legacy, look_at
-
-T = TypeVar("T")
+from bullrush.queue import RouteStatus
+from bullrush.routing import route_base
 
 #: More handles than this are made anew: somebody may ask for any number of queues that do not exist.
 _MOST_HANDLES: Final = 2_000
@@ -25,8 +26,10 @@ _MOST_HANDLES: Final = 2_000
 LOOK_EVERY: Final = 60.0
 #: The same for the rates of all queues: a recorder counts per minute.
 _COUNT_EVERY: Final = 10.0
-#: A value that is so many times as old is not shown while a new one is on its way.
-_TOO_OLD: Final = 2
+#: The same for what failures of a queue have in common.
+_GROUP_EVERY: Final = 10.0
+#: So many of its failures are looked at.
+_NEWEST: Final = 250
 #: Keys per call of the search: it takes the server about half a millisecond.
 _KEYS: Final = 500
 
@@ -45,59 +48,16 @@ class Names:
 
 
 @dataclass(frozen=True)
-class _Found(Generic[T]):
-    """A value, and when it was asked for."""
+class Routes:
+    """The routes of a queue.
 
-    at: float
-    value: T
-
-
-class Seldom(Generic[T]):
-    """A value that is asked for at most once in a while, however many pages show it.
-
-    An old value is shown while a new one is on its way, so no page waits but the first, and the first after a while in
-    which nobody has looked.
+    Attributes:
+        names: of those that are registered.
+        statuses: what waits in each, and how many workers may take it; nothing of those that another version made.
     """
 
-    def __init__(self, ask: Callable[[], Awaitable[T]], every: float) -> None:
-        self._ask, self._every = ask, every
-        self._found: _Found[T] | None = None
-        self._lock = asyncio.Lock()
-        self._renewal: asyncio.Task[None] | None = None
-
-    async def value(self) -> T:
-        """Return the value."""
-        found = self._younger_than(_TOO_OLD * self._every)
-        if found is None:
-            async with self._lock:
-                found = self._younger_than(_TOO_OLD * self._every) or await self._renew()
-        elif self._younger_than(self._every) is None:
-            self._renew_soon()
-        return found.value
-
-    def known(self) -> T | None:
-        """Return the value if somebody has asked for it lately, without waiting for a new one; None otherwise."""
-        if self._found is not None and self._younger_than(self._every) is None:
-            self._renew_soon()
-        found = self._younger_than(_TOO_OLD * self._every)
-        return None if found is None else found.value
-
-    def _renew_soon(self) -> None:
-        if self._renewal is None or self._renewal.done():
-            self._renewal = asyncio.create_task(self._renew_quietly())
-
-    def _younger_than(self, seconds: float) -> _Found[T] | None:
-        return self._found if self._found is not None and time.monotonic() - self._found.at < seconds else None
-
-    async def _renew(self) -> _Found[T]:
-        self._found = _Found(time.monotonic(), await self._ask())
-        return self._found
-
-    async def _renew_quietly(self) -> None:
-        try:
-            await self._renew()
-        except BullrushError:
-            return  # the pages say that Redis is away; the next one asks again
+    names: tuple[str, ...] = ()
+    statuses: tuple[RouteStatus, ...] = ()
 
 
 @dataclass
@@ -116,6 +76,9 @@ class Source:
     report: Seldom[Report] = field(init=False)
     rates: Seldom[dict[str, Rates]] = field(init=False)
     legacy: Seldom[tuple[LegacyStatus, ...]] = field(init=False)
+    workers: OfQueues[int | None] = field(init=False)
+    routes: OfQueues[Routes] = field(init=False)
+    failures: OfQueues[list[FailureGroup]] = field(init=False)
     searches: Searches = field(default_factory=Searches, init=False)
     _handles: dict[str, Queue] = field(default_factory=dict, init=False)
     #: When nothing has shown that these are queues of Bull.
@@ -126,6 +89,14 @@ class Source:
         self.report = Seldom(self._examine, LOOK_EVERY)
         self.rates = Seldom(self._ask_rates, _COUNT_EVERY)
         self.legacy = Seldom(self._find_legacy, LOOK_EVERY)
+        self.workers = OfQueues(_count_workers, LOOK_EVERY)
+        self.routes = OfQueues(_find_routes, LOOK_EVERY)
+        self.failures = OfQueues(lambda queue: queue.failures(_NEWEST), _GROUP_EVERY)
+
+    def forget(self) -> None:
+        """Forget what is known of single queues: what is asked for next is of now."""
+        for one in (self.workers, self.routes, self.failures):
+            one.forget()
 
     def queue(self, name: str) -> Queue:
         """Return the handle of a queue, whether it exists or not.
@@ -149,7 +120,7 @@ class Source:
     def queue_to_change(self, name: str) -> Queue:
         """Return a handle by which something is changed. It refuses a queue of Bull before it writes anything.
 
-        It is new each time, since a handle looks only once whose the queue is.
+        It is new each time, since a handle looks only once whose the queue is. Who takes it closes it.
         """
         return Queue(name, url=self.url, prefix=self.prefix, timeout=self.timeout, skip_metas_update=True)
 
@@ -206,3 +177,20 @@ class Source:
         except RedisServerError as error:
             report.skipped.append(str(error))
             return report
+
+
+async def _count_workers(queue: Queue) -> int | None:
+    found = await run_async(count_workers(queue, [queue.name]))
+    return found[queue.name]
+
+
+async def _find_routes(queue: Queue) -> Routes:
+    names = await run_async(registered_routes(queue))
+    if not names or route_base(queue.name) is not None:
+        return Routes(tuple(names))
+    try:
+        return Routes(tuple(names), tuple(await queue.route_status()))
+    except ConnectionLostError:
+        raise
+    except BullrushError:
+        return Routes(tuple(names))  # what Redis refuses must not hide the page of its jobs

@@ -26,13 +26,23 @@ _GONE: Final = "It makes no more jobs: its latest one was removed, and each adds
 _ENDED: Final = "It makes no more jobs: its latest one has ended, and nobody has added the next one."
 
 
+def job_due(scheduler: Mapping[str, Any], due: int) -> str:
+    """Return the id of the job of a scheduler that is due at a time.
+
+    Args:
+        scheduler: the scheduler, as `Queue.get_job_schedulers` returns it.
+        due: the time, in ms since 1970.
+    """
+    return f"repeat:{scheduler['key']}:{due}"
+
+
 def latest_job(scheduler: Mapping[str, Any]) -> str:
     """Return the id of the latest job of a scheduler.
 
     Args:
         scheduler: the scheduler, as `Queue.get_job_schedulers` returns it.
     """
-    return f"repeat:{scheduler['key']}:{scheduler['next']}"
+    return job_due(scheduler, scheduler["next"])
 
 
 def why_stopped(scheduler: Mapping[str, Any], latest: Sequence[bytes | None], now: int) -> str | None:

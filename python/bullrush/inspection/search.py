@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bullrush.base.operation import reply
 from bullrush.errors import InvalidOptionError
+from bullrush.inspection.listing import LISTS
 from bullrush.inspection.where import Where
 from bullrush.values.naming import nearest
-from bullrush.values.states import STATES
 
 if TYPE_CHECKING:
     from bullrush._core import CoreQueue
@@ -24,8 +24,6 @@ _PART: Final = 400
 _FIRST: Final = 2_000
 #: A call ends when it has found so many jobs.
 _FOUND: Final = 1_000
-#: A paused queue may keep the jobs that wait in another list.
-_LISTS: Final = {**{name: [key] for name, key in STATES.items()}, "waiting": ["wait", "paused"]}
 
 
 class Limits(NamedTuple):
@@ -90,12 +88,12 @@ async def search(core: CoreQueue, where: str | Where, state: str, after: SearchP
         InvalidOptionError: the filter cannot be read, or there is no such state.
     """
     asked = where if isinstance(where, Where) else Where.read(where)
-    if state not in _LISTS:
-        raise InvalidOptionError(f"There is no job state {state!r}.{nearest(state, _LISTS)}")
+    if state not in LISTS:
+        raise InvalidOptionError(f"There is no job state {state!r}.{nearest(state, LISTS)}")
     if not asked.may_be_in(state):
         return Searched([], 0, 0, 0, None)
     limits = Limits(_FIRST, 1.0, AT_ONCE, _FOUND) if after is None else Limits(_PART, _SHARE, AT_ONCE, _FOUND)
-    found = await reply(core.search(_LISTS[state], asked.conditions, after, limits))
+    found = await reply(core.search(LISTS[state], asked.conditions, after, limits))
     position = found["after"]
     return Searched(
         found["ids"],

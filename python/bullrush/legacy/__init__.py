@@ -1,6 +1,7 @@
 """Queues of Bull, BullMQ's predecessor: read, fill, and move to BullMQ."""
 
 from bullrush.legacy.adding import LegacyDebounce
+from bullrush.legacy.advice import advice
 from bullrush.legacy.backoff import bull_backoff
 from bullrush.legacy.convert import TakenIds
 from bullrush.legacy.discovery import LegacyStatus, find_legacy, look_at
@@ -47,6 +48,7 @@ __all__ = [
     "TakenIds",
     "Users",
     "Verification",
+    "advice",
     "bull_backoff",
     "check_colons",
     "count_claimed",

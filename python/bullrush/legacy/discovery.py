@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Final, Literal, NamedTuple
 
 from bullrush.errors import LegacyQueueError, QueueNameError, RedisServerError
-from bullrush.extending import QueueScan
+from bullrush.extending import FINISHED, QueueScan
 from bullrush.legacy.flavor import LegacyBase, read_users
 from bullrush.legacy.queue import LegacyQueue
 from bullrush.legacy.reading import STATES, STATES_OF_BOTH, count_states, read_all
@@ -51,6 +51,12 @@ class LegacyStatus(NamedTuple):
         if self.of_bullmq:
             return "both"
         return "bull" if self.signpost is None else "moved"
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether a list of queues names it: one that has moved and has nothing to run is left out."""
+        to_run = (count for state, count in self.counts.items() if state not in FINISHED)
+        return self.kind != "moved" or bool(self.claimed) or any(to_run)
 
 
 async def find_legacy(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from array import array
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -272,11 +274,15 @@ class History:
             "AND outcome IN ('completed', 'failed', 'retried', 'waiting-children') ORDER BY took DESC",
             [self._number(queue)],
         )
-        by_name: dict[str | None, list[SlowAttempt]] = {}
-        for name, *fields in rows:
-            by_name.setdefault(name, []).append(SlowAttempt(*fields))
+        # There may be half a million: only how long each took is kept, and of the slowest ones the rest.
+        times: defaultdict[str | None, array[int]] = defaultdict(lambda: array("q"))
+        slowest: defaultdict[str | None, list[SlowAttempt]] = defaultdict(list)
+        for name, took, *rest in rows:
+            times[name].append(took)
+            if len(slowest[name]) < most:
+                slowest[name].append(SlowAttempt(took, *rest))
         found = [
-            SlowName(name, len(all_), _share(all_, 50), _share(all_, 95), all_[:most]) for name, all_ in by_name.items()
+            SlowName(name, len(took), _share(took, 50), _share(took, 95), slowest[name]) for name, took in times.items()
         ]
         return sorted(found, key=lambda one: (-one.p95, one.name or ""))
 
@@ -353,9 +359,9 @@ class History:
         self.close()
 
 
-def _share(slowest_first: Sequence[SlowAttempt], percent: int) -> int:
+def _share(slowest_first: Sequence[int], percent: int) -> int:
     """Return within how many ms so many percent of attempts have ended."""
-    return slowest_first[len(slowest_first) * (100 - percent) // 100].took
+    return slowest_first[len(slowest_first) * (100 - percent) // 100]
 
 
 def _now() -> int:

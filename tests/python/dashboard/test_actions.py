@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from bullrush import Job, Queue, Worker, cli
+from bullrush import Job, Queue, Worker, aio, cli
+from bullrush.dashboard.source import Source
 from tests.python.dashboard.page import OWN, Page
 from tests.waiting import wait_until
 
@@ -42,6 +43,18 @@ def test_jobs_of_a_group_that_stayed_are_named_on_the_page(page: Page, worked: Q
     )
     shown = page.html(led.headers["location"].removeprefix("/ops"))
     assert "0 jobs wait again. 2 stayed" in shown and "2: it ran again meanwhile" in shown
+
+
+def test_what_a_change_was_made_by_is_closed(page: Page, worked: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[aio.Queue] = []
+    given = Source.queue_to_change
+    monkeypatch.setattr(Source, "queue_to_change", lambda self, name: made.append(given(self, name)) or made[-1])
+    page.post(f"/q/{worked.name}/retry", id="2")
+    page.post(f"/q/{worked.name}/retry", 404, id="none")
+    preview = page.post(f"/q/{worked.name}/bulk/retry", state="failed")["preview"]
+    page.post(f"/q/{worked.name}/bulk/retry/confirm", preview=preview)
+    assert worked.get_job_state("3") == "waiting"
+    assert len(made) >= 4 and all(queue.closing for queue in made)
 
 
 @pytest.mark.parametrize(

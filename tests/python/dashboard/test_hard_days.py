@@ -12,7 +12,7 @@ import pytest
 from redis import Redis
 
 from bullrush import Queue
-from bullrush.dashboard.source import Seldom
+from bullrush.dashboard.seldom import Seldom
 from bullrush.embedded import EmbeddedRedis
 from bullrush.rights import acl_rule, read_roles
 from tests.python.dashboard.page import OWN, Page

@@ -14,7 +14,8 @@ import pytest
 from redis import Redis
 
 import bullrush.dashboard
-from bullrush import Queue
+from bullrush import Queue, Worker
+from bullrush.dashboard import rendering
 from bullrush.dashboard.routes import ROUTES, Look
 from tests.python.dashboard.page import OWN, POLL, Page
 
@@ -101,6 +102,29 @@ def test_twenty_tabs_cost_what_one_does(page: Page, worked: Queue, redis: Redis,
         assert (costs[0] > 0 or "/bulk/" in path) and abs(costs[1] - costs[0]) <= 0.05 * costs[0], (path, costs)
 
 
+def test_a_poll_does_not_ask_for_what_changes_seldom(
+    page: Page, worked: Queue, redis: Redis, redis_url: str, now: list[float]
+) -> None:
+    with Worker(worked.name, None, url=redis_url, name="waits") as worker:
+        worker.wait_until_ready()
+        path = f"/q/{worked.name}?state=failed"
+        page.html(path)
+        before, reads = listings(redis), commands(redis)
+        for _ in range(3):
+            now[0] += 2
+            assert "1 worker is connected" in poll(page, path).text
+        assert listings(redis) == before
+        of_a_poll = (commands(redis) - reads) / 3
+        reads = commands(redis)
+        assert "1 worker is connected" in page.html(path)
+        assert commands(redis) - reads > of_a_poll and listings(redis) != before
+
+
+def listings(redis: Redis) -> int:
+    """Return how often the connections were listed."""
+    return sum(one["calls"] for name, one in redis.info("commandstats").items() if name.startswith("cmdstat_client"))
+
+
 def test_a_reload_reads_anew(page: Page, queue: Queue, now: list[float]) -> None:
     queue.add("x")
     path = f"/q/{queue.name}"
@@ -180,6 +204,27 @@ def test_old_parts_are_not_kept(
         poll(page, path)
         costs.append(commands(redis) - before)
     assert costs[-2] == 0 < costs[-1]
+
+
+def test_a_row_is_made_again_only_if_it_says_something_else_whatever_another_dashboard_shows(
+    opened: Callable[..., Page], queue: Queue, now: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    given = rendering._TEMPLATES.get_template
+    monkeypatch.setattr(
+        rendering._TEMPLATES, "get_template", lambda name, *around: made.append(name) or given(name, *around)
+    )
+    queue.add("welcome", delay=3_600_000)
+    of_queue = {"authorize": lambda name, action, seen: seen == queue.name}
+    pages = [opened(**of_queue), opened(**of_queue, mask=["password"], history="none.db")]
+    for _ in range(3):
+        for page in pages:
+            assert queue.name in poll(page, "/").text
+        now[0] += 2
+    assert made.count("overview_row.html") == 2
+    queue.add("welcome", delay=3_600_000)
+    assert queue.name in poll(pages[0], "/").text
+    assert made.count("overview_row.html") == 3
 
 
 def test_what_was_not_written_here_is_known(page: Page) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -81,6 +83,23 @@ def test_the_limit_of_slow_attempts_is_checked(recorded: Queue, file: Path) -> N
         assert history.slowest("never-recorded") == []
         with pytest.raises(InvalidOptionError):
             history.slowest(recorded.name, 0)
+
+
+def test_many_attempts_need_no_more_memory_than_few(recorded: Queue, file: Path) -> None:
+    columns = "name, number, claimed, ended, outcome, keep"
+    with sqlite3.connect(file) as database:
+        database.execute(
+            "WITH RECURSIVE copies (copy) AS (SELECT 1 UNION ALL SELECT copy + 1 FROM copies WHERE copy < 300) "
+            f"INSERT INTO attempts (queue, job, {columns}) SELECT queue, job || copy, {columns} "
+            "FROM attempts JOIN copies WHERE ended IS NOT NULL"
+        )
+    database.close()
+    with History(file) as history:
+        tracemalloc.start()
+        counted = sum(one.count for one in history.slowest(recorded.name))
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert counted == 110 * 301 and most < 1_000_000, f"{counted:,} attempts needed {most:,} bytes"
 
 
 def test_jobs_that_run_are_listed_without_a_history_and_it_is_said_how_to_get_one(

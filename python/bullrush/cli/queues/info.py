@@ -168,7 +168,7 @@ def _read_all(options: argparse.Namespace) -> tuple[list[QueueInfo], int]:
             if isinstance(error, LegacyQueueError) and (status := _look_at(options, name)) is not None:
                 if options.queues and not options.json:
                     _say_where_to(status)
-                found += [_legacy(status)] if options.queues or _has_jobs(status) else []
+                found += [_legacy(status)] if options.queues or status.is_listed else []
                 continue
             if len(options.queues) == 1:
                 raise
@@ -177,7 +177,7 @@ def _read_all(options: argparse.Namespace) -> tuple[list[QueueInfo], int]:
     found.sort(key=lambda info: names.index(info["queue"]))
     if not options.queues:
         legacy = run_blocking(find_legacy(url_of(options), options.prefix, options.timeout, names))
-        found += [_legacy(status) for status in legacy if _has_jobs(status)]
+        found += [_legacy(status) for status in legacy if status.is_listed]
     return found, code
 
 
@@ -194,11 +194,6 @@ def _say_where_to(status: LegacyStatus) -> None:
     place = f" at {to.place}" if to.place else ""
     text = f"moved to {to.name} with the prefix {to.prefix}{place}{since}; see `{show}`. What is left here: `{verify}`"
     say(visible(f"{status.name}: {text}", line=True))
-
-
-def _has_jobs(status: LegacyStatus) -> bool:
-    """Tell whether it is worth a line: one that has moved and has nothing to run is not."""
-    return status.kind != "moved" or bool(status.claimed or _to_run(status.counts))
 
 
 def _legacy(status: LegacyStatus) -> QueueInfo:

@@ -10,13 +10,11 @@ from bullrush.cli.terminal.ending import CommandError, code_of
 from bullrush.cli.terminal.options import url_of
 from bullrush.errors import LegacyQueueError
 from bullrush.extending import run_blocking
-from bullrush.legacy import LegacyStatus, look_at
+from bullrush.legacy import LegacyStatus, advice, look_at
 from bullrush.masking import masked
 from bullrush.url import DEFAULT_URL
 
-#: The calls of `LegacyQueue` that read jobs.
-_READS: Final = ("get_jobs", "get_job", "get_job_state", "get_job_logs")
-#: Those that do what a command does, by its words.
+#: The calls of `LegacyQueue` that do what a command does, by its words.
 _CALLS: Final = {
     "add": ("add",),
     "counts": ("get_job_counts",),
@@ -44,15 +42,17 @@ def as_advice(error: LegacyQueueError, options: argparse.Namespace) -> Exception
 
 def _advice(status: LegacyStatus, options: argparse.Namespace) -> str:
     words = f"{options.command} {getattr(options, 'verb', None) or ''}".strip()
-    calls = ", ".join(f"{call}()" for call in _CALLS.get(words, _READS))
     migrate = _command(status, options, "migrate", "--from")
-    remove = f", and `{migrate} --remove ID` removes a job" if words == "jobs remove" else ""
-    return (
-        f"{status.prefix}:{status.name} is a queue of Bull, BullMQ's predecessor, and this command is for queues of "
-        f"BullMQ. Nothing was changed. `{_command(status, options, 'info', '--url')}` counts its jobs{remove}; in a "
-        f"program bullrush.LegacyQueue has {calls}. To use this command, move the jobs to BullMQ: "
-        f"`{migrate} --to-prefix bullmq --dry-run` says what that does; then add `--prefix bullmq` here"
+    said = advice(
+        status,
+        "this command is",
+        "use this command",
+        count=_command(status, options, "info", "--url"),
+        move=migrate,
+        calls=_CALLS.get(words, ()),
+        more=f", and `{migrate} --remove ID` removes a job" if words == "jobs remove" else "",
     )
+    return f"{said}; then add `--prefix bullmq` here. Nothing was changed"
 
 
 def _command(status: LegacyStatus, options: argparse.Namespace, command: str, url_option: str) -> str:

@@ -22,9 +22,8 @@ FIRST: Final = 7
 MOST: Final = 100
 #: Slots that are all held for so many ms without a start are probably held by jobs that hang.
 _HELD_TOO_LONG: Final = 600_000
-#: Of so many queues with failures the causes are looked at, and so many of the failures of each.
+#: Of so many queues with failures the causes are looked at.
 _FAILING: Final = 3
-_NEWEST: Final = 250
 #: What the sentences about the queues say already: no worker, deaf workers, many failures.
 _SAID: Final = frozenset({"BR107", "BR108", "BR116"})
 #: The pages that mark what the doctor has found; otherwise that of the queue. What they mark is named, so many at most.
@@ -126,7 +125,7 @@ async def _of_failures(asked: Asked, line: Line) -> Sentence:
     """Say how many jobs failed, and what most of them have in common."""
     try:
         if await asked.viewer.may("data", line.queue):
-            groups = await asked.source.queue(line.queue).failures(_NEWEST)
+            groups = await asked.source.failures.value(asked.source.queue(line.queue))
             if groups:
                 label = await shown_label(asked, line.queue, groups[0])
                 most = "" if line.failed == 1 else ", all" if len(groups) == 1 else ", most"

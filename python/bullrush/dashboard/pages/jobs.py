@@ -13,14 +13,14 @@ from bullrush.dashboard.filtering import asked_where
 from bullrush.dashboard.pages.attention import sentences_of_queue
 from bullrush.dashboard.pages.failures import ELSEWHERE
 from bullrush.dashboard.pages.limits import limits
-from bullrush.dashboard.pages.line import lines
-from bullrush.dashboard.pages.routes import route_of, unserved_routes
+from bullrush.dashboard.pages.line import line_of
+from bullrush.dashboard.pages.routes import route_of, some_unserved, unserved_routes
 from bullrush.dashboard.pages.searching import PAGE, Found, of_failure, searched
 from bullrush.dashboard.reading import read
 from bullrush.dashboard.refusal import RefusalError
 from bullrush.errors import InvalidOptionError
-from bullrush.extending import FINISHED, VERBS, registered_routes, run_async
-from bullrush.inspection import Where
+from bullrush.extending import FINISHED, VERBS, run_async
+from bullrush.inspection import Where, count_states
 
 #: Those that somebody looks for first come first.
 TABS: Final = ("active", "waiting", "prioritized", "delayed", "waiting-children", "failed", "completed")
@@ -32,17 +32,16 @@ async def jobs(asked: Asked) -> Answer:
     """Return the page."""
     queue = asked.queue
     await demand_known(queue)
-    counts, [line], schedulers, routes, route = await asyncio.gather(
-        queue.get_job_counts(),
-        lines([queue]),
+    counts, line, schedulers, routes, route = await asyncio.gather(
+        run_async(count_states(queue, TABS)),
+        line_of(asked.source, queue),
         queue.get_job_schedulers_count(),
-        run_async(registered_routes(queue)),
+        # Somebody may wait for the end of what they say.
+        asked.source.routes.value(queue, unless=some_unserved),
         route_of(asked),
     )
     work = line.work
-    # The jobs of a paused queue are in another list, but they wait all the same.
-    counts["waiting"] += counts.pop("paused")
-    unserved = await unserved_routes(asked) if routes else []
+    unserved = await unserved_routes(asked, routes)
     state = asked.query("state") or next((state for state in TABS if counts[state]), "waiting")
     if state not in TABS:
         raise RefusalError(404, f"There is no state {state!r}; there are {', '.join(TABS)}.")
@@ -66,7 +65,7 @@ async def jobs(asked: Asked) -> Answer:
         "counts": counts,
         "workers": line.workers,
         "schedulers": schedulers,
-        "routes": len(routes),
+        "routes": len(routes.names),
         "recorded": asked.source.memory is not None,
         "state": state,
         "filter": {"where": asked.query("where"), "failure": asked.query("failure")},

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from bullrush.aio import Queue
 from bullrush.dashboard.pages.all.connections import connections
 from bullrush.dashboard.pages.silence import silence
 from bullrush.dashboard.refusal import refused
+from bullrush.dashboard.source import Source
 from bullrush.errors import BullrushError, ConnectionLostError, RedisServerError
 from bullrush.extending import STUCK_AFTER, now_ms, run_async
 from bullrush.inspection import SECOND_LOOK, DueWork, Overview, count_workers, overviews
@@ -83,6 +84,21 @@ async def lines(queues: Sequence[Queue]) -> list[Line]:
     if not queues:
         return []
     workers = await run_async(count_workers(queues[0], [queue.name for queue in queues]))
+    return await _lines(queues, workers)
+
+
+async def line_of(source: Source, queue: Queue) -> Line:
+    """Return the line of a queue that somebody looks at.
+
+    Its workers were counted lately. They are counted now if none was there or none takes a job: somebody may be about
+    to mend that.
+    """
+    workers = await source.workers.value(queue, unless=lambda count: count == 0)
+    [line] = await _lines([queue], {queue.name: workers})
+    return replace(line, workers=await source.workers.value(queue, unless=bool)) if line.is_stuck and workers else line
+
+
+async def _lines(queues: Sequence[Queue], workers: Mapping[str, int | None]) -> list[Line]:
     lately = now_ms() - _HOUR
     found = await run_async(overviews(queues, lately))
     stuck = await _stuck(queues, found, lately)

@@ -6,7 +6,6 @@ from typing import Any
 
 from bullrush.dashboard.answer import Answer, Asked
 from bullrush.dashboard.history import Rates
-from bullrush.dashboard.of_bull import has_jobs
 from bullrush.dashboard.pages.attention import FIRST, MOST, sentences
 from bullrush.dashboard.pages.line import lines
 from bullrush.dashboard.refusal import refused
@@ -24,7 +23,7 @@ async def overview(asked: Asked) -> Answer:
     attention = await sentences(asked, found, report.findings, hidden)
     shown = attention[: MOST if shows_all else FIRST]
     rates = await asked.source.rates.value()
-    legacy = {status.name: status for status in await asked.source.legacy.value() if has_jobs(status)}
+    legacy = {status.name: status for status in await asked.source.legacy.value() if status.is_listed}
     content = {
         "attention": [sentence.content() for sentence in shown],
         "more": len(attention) - len(shown),

@@ -8,7 +8,7 @@ from typing import Any
 from bullrush.dashboard.answer import Answer, Asked, demand_known
 from bullrush.dashboard.commands import command
 from bullrush.dashboard.pages.limits import no_worker
-from bullrush.errors import BullrushError, ConnectionLostError
+from bullrush.dashboard.source import Routes
 from bullrush.queue import RouteStatus
 from bullrush.routing import route_base
 
@@ -31,13 +31,22 @@ async def routes(asked: Asked) -> Answer:
     return Answer("routes.html", f"{asked.queue_name}: routes", content)
 
 
-async def unserved_routes(asked: Asked) -> list[dict[str, Any]]:
+async def unserved_routes(asked: Asked, known: Routes) -> list[dict[str, Any]]:
     """Return a sentence for each route of the queue in which jobs wait that no connected worker takes."""
     return [
         {"queue": route.queue, "text": _unserved(asked.queue_name, route)}
-        for route in await _statuses(asked, asked.queue_name)
-        if route.waiting and not route.workers and await asked.viewer.may("view", route.queue)
+        for route in known.statuses
+        if _is_unserved(route) and await asked.viewer.may("view", route.queue)
     ]
+
+
+def some_unserved(known: Routes) -> bool:
+    """Tell whether jobs wait in a route that no connected worker takes."""
+    return any(_is_unserved(route) for route in known.statuses)
+
+
+def _is_unserved(route: RouteStatus) -> bool:
+    return bool(route.waiting) and not route.workers
 
 
 def _unserved(base: str, route: RouteStatus) -> str:
@@ -52,15 +61,6 @@ async def route_of(asked: Asked) -> dict[str, Any] | None:
     base = route_base(asked.queue_name)
     if base is None:
         return None
-    target = next((one.target for one in await _statuses(asked, base) if one.queue == asked.queue_name), None)
+    known = await asked.source.routes.value(asked.source.queue(base))
+    target = next((one.target for one in known.statuses if one.queue == asked.queue_name), None)
     return {"base": base, "target": target, "base_shown": await asked.viewer.may("view", base)}
-
-
-async def _statuses(asked: Asked, base: str) -> list[RouteStatus]:
-    """Return the routes of a queue. What Redis refuses must not hide the page of its jobs."""
-    try:
-        return await asked.source.queue(base).route_status() if route_base(base) is None else []
-    except ConnectionLostError:
-        raise
-    except BullrushError:
-        return []

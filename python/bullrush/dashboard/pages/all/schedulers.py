@@ -14,7 +14,7 @@ from bullrush.dashboard.pages.all.queues import readable
 from bullrush.dashboard.pages.schedulers import why_and_advice
 from bullrush.errors import MalformedJobError, RedisServerError
 from bullrush.extending import Handle, now_ms, reply, run_async
-from bullrush.inspection import coming_runs, latest_job, run_before, stopped
+from bullrush.inspection import coming_runs, job_due, latest_job, run_before, stopped
 from bullrush.recorder import History
 
 #: So many are shown, those that are due first, and at most so many of a queue.
@@ -75,15 +75,11 @@ async def _of_queue(queue: Queue) -> list[_Found]:
 async def _last_runs(handle: Handle, schedulers: Sequence[Any]) -> list[dict[str, Any]]:
     """Return the last job of each scheduler that has begun, and how it ended."""
     latest = [latest_job(one) for one in schedulers]
-    before = [None if (due := run_before(one)) is None else _id(one["key"], due) for one in schedulers]
+    before = [None if (due := run_before(one)) is None else job_due(one, due) for one in schedulers]
     ids = [*latest, *(id for id in before if id is not None)]
     found = dict(zip(ids, await reply(handle.core.job_fields(ids, _FIELDS)), strict=True)) if ids else {}
     begun = [id if _outcome(found[id]) != "waits" else other for id, other in zip(latest, before, strict=True)]
     return [{"id": id, "outcome": None if id is None else _outcome(found[id])} for id in begun]
-
-
-def _id(key: str, due: int) -> str:
-    return f"repeat:{key}:{due}"
 
 
 def _outcome(fields: Sequence[bytes | None]) -> str | None:
