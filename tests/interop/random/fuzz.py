@@ -3,7 +3,7 @@
 ``python -m tests.interop.random.fuzz --sequences 20000 --seed 1 --workers 2``
 
 ``--play workers`` runs workers of both sides instead of calling single steps. ``fan-out`` and ``fan-out-workers`` are
-the same with the option ``fan_out`` of bullrush.
+the same with the option ``fan_out`` of bullrush. ``--peer`` is the BullMQ beside which they are played.
 
 Prints progress, every difference as runnable code, the counts of steps, and ends with 1 if anything differed.
 """
@@ -20,6 +20,7 @@ from multiprocessing.queues import Queue as Pipe
 from typing import Any
 
 from bullrush.embedded import EmbeddedRedis
+from tests.interop.peers import FLOOR, PEERS
 from tests.interop.sides.node_process import NodeProcess
 from tests.interop.sides.pair import StateDiffers
 
@@ -27,7 +28,6 @@ from .sequences import Player, manual_pair, numbers, twin_pair, worker_run_pair
 from .worker_run_sequences import play_worker_runs, worker_run_sequences
 
 REPORT_SECONDS = 1.0 if sys.stdout.isatty() else 10.0
-ENOUGH_DIFFERENCES = 5
 #: What is compared with real BullMQ: single steps, the same steps by another BullMQ, or running workers.
 PLAYERS: dict[str, Callable[[NodeProcess, str], Player]] = {
     "steps": lambda node, url: Player(manual_pair(node, url, "fuzz")),
@@ -58,10 +58,10 @@ class Tally:
         return f"{self.sequences:,} sequences, {steps:,} steps, {speed}, {self.differences} differences"
 
 
-def work(play: str, mine: range, results: "Pipe[Any]") -> None:
+def work(play: str, peer: str, mine: range, results: "Pipe[Any]") -> None:
     """Play the sequences of those numbers; report ``(counts, difference or None)`` after each."""
     with EmbeddedRedis(port=0, password="") as server:
-        node = NodeProcess("bullmq5", server.url)
+        node = NodeProcess(PEERS[peer].library, server.url)
         try:
             player = PLAYERS[play](node, server.url)
             for number in mine:
@@ -75,12 +75,12 @@ def work(play: str, mine: range, results: "Pipe[Any]") -> None:
             node.close()
 
 
-def fuzz(play: str, sequences: int, seed: int, workers: int) -> Tally:
+def fuzz(play: str, peer: str, sequences: int, seed: int, workers: int, enough: int) -> Tally:
     """Play ``sequences`` sequences in ``workers`` processes, printing what happens."""
     context = multiprocessing.get_context("spawn")
     results: Pipe[Any] = context.Queue()
-    shares = [numbers(seed, sequences)[number::workers] for number in range(workers)]
-    processes = [context.Process(target=work, args=(play, share, results), daemon=True) for share in shares if share]
+    shares = [share for number in range(workers) if (share := numbers(seed, sequences)[number::workers])]
+    processes = [context.Process(target=work, args=(play, peer, share, results), daemon=True) for share in shares]
     for process in processes:
         process.start()
     tally = Tally()
@@ -95,10 +95,10 @@ def fuzz(play: str, sequences: int, seed: int, workers: int) -> Tally:
         if time.monotonic() - reported > REPORT_SECONDS:
             reported = time.monotonic()
             print(f"\r{tally}", end="" if sys.stdout.isatty() else "\n", flush=True)
-        if tally.differences == ENOUGH_DIFFERENCES:
+        if tally.differences == enough:
             break
     for process in processes:
-        if tally.differences == ENOUGH_DIFFERENCES:
+        if tally.differences == enough:
             process.terminate()
         process.join()
     return tally
@@ -120,9 +120,12 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--play", choices=PLAYERS, default="steps", help="twins: real BullMQ beside itself")
+    parser.add_argument("--peer", choices=PEERS, default=FLOOR.name, help="beside which BullMQ for Node")
+    parser.add_argument("--differences", type=int, default=5, help="end after so many; each is printed")
     asked = parser.parse_args()
-    print(f"{asked.sequences:,} sequences of {asked.play}, seed {asked.seed}", flush=True)
-    tally = fuzz(asked.play, asked.sequences, asked.seed, asked.workers)
+    beside = f"beside BullMQ {PEERS[asked.peer].version}"
+    print(f"{asked.sequences:,} sequences of {asked.play} {beside}, seed {asked.seed}", flush=True)
+    tally = fuzz(asked.play, asked.peer, asked.sequences, asked.seed, asked.workers, asked.differences)
     print("\n" + "\n".join(f"{name:32}{number:>10,}" for name, number in sorted(tally.counts.items())))
     print(f"seed {asked.seed}: {tally}")
     return 1 if tally.differences else 0

@@ -29,8 +29,6 @@ ENDS = 100
 #: How long to search for a smaller sequence with the same difference.
 SHRINK_SECONDS = 30.0
 
-META: dict[Any, Any] = {"opts.maxLenEvents": "10000", "version": "bullmq:5.62.0"}
-
 
 def server_of(url: str) -> str:
     """Return a URL without its database number."""
@@ -122,8 +120,11 @@ class Player:
         self._shrink_until = 0.0
         self._sequences = sequences(steps_of()) if sequences_of is None else sequences_of
         self._play_on = play or play_steps
+        #: What opening a queue writes.
+        self._meta: dict[Any, Any] = {}
         for queue in QUEUES:
-            pair.on(queue)
+            foreign = pair.on(queue).foreign
+            self._meta = {"opts.maxLenEvents": "10000", "version": f"bullmq:{foreign.node.version}"}
 
     def play(self, number: int) -> None:
         """Play sequence ``number``.
@@ -178,7 +179,7 @@ class Player:
         for client in pair.clients:
             remove_state(client, pair.queue)
             for queue in QUEUES:
-                client.hset(pair.base(queue) + "meta", mapping=META)
+                client.hset(pair.base(queue) + "meta", mapping=self._meta)
         if self._start is not None and pair.now is not None:
             pair.tick(self._start - pair.now)
         pair.history.clear()
