@@ -1,5 +1,6 @@
 """Real BullMQ in Node processes, and pairs of key spaces that are compared after every step."""
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -12,6 +13,7 @@ from redis import Redis
 
 from bullrush import Queue
 from bullrush._core import stop_clock
+from tests.interop.newer import reasons_to_fail
 from tests.interop.peers import FLOOR, NEWEST_6, PEERS, Peer, peers_of
 from tests.interop.sides.manual_side import ManualSide
 from tests.interop.sides.node_process import NodeProcess
@@ -27,10 +29,25 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Every test of this folder needs Node."""
+    """Every test of this folder needs Node, and some are expected to fail beside a newer peer."""
     for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.node)
+        if HERE not in item.path.parents:
+            continue
+        item.add_marker(pytest.mark.node)
+        chosen = (
+            item.callspec.params.get("peer")
+            if isinstance(item, pytest.Function) and hasattr(item, "callspec")
+            else None
+        )
+        if chosen and (reasons := reasons_to_fail(without_peer(item, chosen), PEERS[chosen])):
+            item.add_marker(pytest.mark.xfail(reason="; ".join(reasons), strict=True))
+
+
+def without_peer(item: pytest.Item, peer: str) -> str:
+    """Return the id of a test below this folder as it is beside any peer."""
+    named = re.escape(beside(peer))
+    name = re.sub(f"{named}-|-?{named}", "", item.name, count=1).removesuffix("[]")
+    return f"{item.path.relative_to(HERE).as_posix()}::{name}"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

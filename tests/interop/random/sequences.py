@@ -26,9 +26,6 @@ LONGEST = 40
 #: After each step one in this many sequences ends early.
 ENDS = 100
 
-#: How long to search for a smaller sequence with the same difference.
-SHRINK_SECONDS = 30.0
-
 
 def server_of(url: str) -> str:
     """Return a URL without its database number."""
@@ -117,6 +114,8 @@ class Player:
         self.pair = pair
         self.counts: Counter[str] = Counter()
         self._start = pair.now
+        #: How long to search for a smaller sequence with the same difference.
+        self.shrink_seconds = 30.0
         self._shrink_until = 0.0
         self._sequences = sequences(steps_of()) if sequences_of is None else sequences_of
         self._play_on = play or play_steps
@@ -168,7 +167,7 @@ class Player:
             self._played = self._play_on(self.pair, sequence)
         except StateDiffers as found:
             if self._found is None:
-                self._shrink_until = time.monotonic() + SHRINK_SECONDS
+                self._shrink_until = time.monotonic() + self.shrink_seconds
             if self._found is None or len(str(found)) < len(str(self._found)):
                 self._found = found
             raise

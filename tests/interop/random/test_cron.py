@@ -1,4 +1,4 @@
-"""Thousands of random cron patterns, zones and times fire when cron-parser 4.9, which BullMQ 5.62.0 uses, says so."""
+"""Thousands of random cron patterns, zones and times fire when cron-parser 4.9, which BullMQ uses, says so."""
 
 import random
 from datetime import datetime, timedelta, timezone

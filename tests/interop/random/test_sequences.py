@@ -1,4 +1,4 @@
-"""Random sequences of all kinds of steps through the public API leave what BullMQ 5.62.0 leaves, after every step.
+"""Random sequences of all kinds of steps through the public API leave what BullMQ leaves, after every step.
 
 ``make fuzz`` plays more of them, with other seeds.
 """

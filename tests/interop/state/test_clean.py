@@ -1,4 +1,4 @@
-"""Cleaning a queue and removing children from parents: the state of BullMQ 5.62.0."""
+"""Cleaning a queue and removing children from parents: the state of BullMQ."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Deduplication: which job owns the id, which is left out, and what frees it, as in BullMQ 5.62.0."""
+"""Deduplication: which job owns the id, which is left out, and what frees it, as in BullMQ."""
 
 from collections.abc import Callable
 

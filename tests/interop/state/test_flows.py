@@ -1,4 +1,4 @@
-"""Flows added and worked by us leave the state of BullMQ 5.62.0, across queues and prefixes."""
+"""Flows added and worked by us leave the state of BullMQ, across queues and prefixes."""
 
 from typing import Any
 
