@@ -222,9 +222,25 @@ DIFFERENCES: Final = (
         "it starts anew: a pattern at its next time, an interval now",
         "it keeps the time of the job that waits, or the grid of its interval",
         (
-            "state/test_upsert_scheduler.py::test_an_update_replaces_the_job_that_waits_in_its_slot",
+            *(
+                f"state/test_upsert_scheduler.py::test_an_update_replaces_the_job_that_waits_in_its_slot[{rules}]"
+                for rules in (
+                    "{'every': 7000}",
+                    "{'pattern': '* * * * *', 'tz': 'Asia/Tokyo'}",
+                    "{'every': 10000}-{'pattern': '0 */5 * * * *', 'tz': 'UTC'}",
+                    "{'pattern': '0 */5 * * * *', 'tz': 'UTC'}-{'every': 10000}",
+                    "{'pattern': '0 */5 * * * *', 'tz': 'UTC'}-{'every': 10000, 'limit': 9}",
+                )
+            ),
             "state/test_upsert_scheduler.py::test_an_update_whose_job_was_lost[7000]",
         ),
+    ),
+    Difference(
+        "a scheduler that takes over a repeatable job of the old calls",
+        (NEWEST_5,),
+        "it starts anew",
+        "it keeps the time of the job that waits",
+        ("state/test_upsert_scheduler.py::test_a_legacy_repeatable_is_taken_over_by_an_upsert",),
     ),
     Difference(
         "intervals that were missed",
@@ -249,21 +265,21 @@ DIFFERENCES: Final = (
     ),
     Difference(
         "a finished job with a priority that is retried",
-        SINCE_5,
+        SINCE_6,
         "it goes into `prioritized`",
         "it goes into `wait`",
         ("state/test_manage.py::test_retry_of_a_finished_job[opts2]",),
     ),
     Difference(
         "failed children that are retried all at once",
-        SINCE_5,
+        SINCE_6,
         "the parent waits for them again",
         "the parent does not",
         ("state/test_foreign.py::test_retry_of_a_failed_child[True-policy1]",),
     ),
     Difference(
         "a child whose parent is gone",
-        SINCE_5,
+        SINCE_6,
         "a new parent gets it",
         "it keeps the link to the old one",
         (
@@ -284,6 +300,10 @@ DIFFERENCES: Final = (
         "`getNextJob` ends it, also for a worker by hand",
         "`get_next_job` returns it with its `deferred_failure`, as in 5.62.0 and 6.x",
         (
+            "state/test_foreign.py::test_a_failed_child_does_to_its_parent_what_its_policy_says[policy1]",
+            "state/test_foreign.py::test_a_failure_climbs_one_level_per_worker_step",
+            "state/test_foreign.py::test_a_parent_with_failed_children_cannot_complete",
+            "state/test_foreign.py::test_a_released_parent_keeps_its_delay_and_priority[policy1]",
             "state/test_flows.py::test_a_failure_deep_in_a_tree[policy1]",
             "state/test_flows.py::test_children_join_a_parent_that_waits[policy1]",
             "state/test_flows.py::test_what_a_failed_child_does[policy1]",
