@@ -10,6 +10,8 @@ WORKERS ?= 2
 # A test that fails runs once more on a machine that may be overloaded; the summary lists it as a RERUN: it is to be mended.
 PYTEST := $(BIN)/pytest -q --reruns 1 -raR --rerun-show-tracebacks
 NODE_MODULES := tests/interop/node_modules/.package-lock.json
+# Beside which BullMQ the interop tests run; without PEER that is each room's own choice.
+BESIDE := $(if $(PEER),--peer $(PEER))
 BOARD_MODULES := tests/boards/node_modules/.package-lock.json
 RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 SOURCES := $(shell find src lua build.rs Cargo.toml Cargo.lock -type f 2>/dev/null)
@@ -25,7 +27,7 @@ say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
 need = @command -v $(1) >/dev/null 2>&1 || { echo "bullrush needs $(2)" >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dashboard-demo dev t test test-rust test-python fuzz denied fuzz-rust fleet kills faults failovers planted soak bridge bench lint format check wheel-test core-test path-test docs clean boards test-servers spark-cluster spark-versions drift schemas configuration million probes
+.PHONY: help demo dashboard-demo dev t test test-rust test-python fuzz denied fuzz-rust fleet kills faults failovers planted soak bridge bench lint format check wheel-test core-test path-test docs clean boards test-servers spark-cluster spark-versions interop drift schemas configuration million probes
 
 help:  ## show this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -148,12 +150,12 @@ test-django6: $(VENV)/.built  ## the tests of the Django backend with Django 6, 
 SEQUENCES ?= $(if $(SAMPLE),300,2000)
 WORKER_RUNS ?= $(if $(SAMPLE),20,200)
 SEED := $(or $(SEED),$(shell date +%s))
-fuzz: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## random steps and running workers beside BullMQ for Node: SEQUENCES=20000 WORKER_RUNS=200 SEED=1
+fuzz: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## random steps and running workers beside BullMQ for Node: SEQUENCES=20000 WORKER_RUNS=200 SEED=1 PEER=6
 	@for play in steps fan-out; do \
-	  $(PY) -m tests.interop.random.fuzz --play $$play --sequences $(SEQUENCES) --seed $(SEED) --workers $(WORKERS) $(ARGS) || exit 1; \
+	  $(PY) -m tests.interop.random.fuzz --play $$play --sequences $(SEQUENCES) --seed $(SEED) --workers $(WORKERS) $(BESIDE) $(ARGS) || exit 1; \
 	  done
 	@for play in workers fan-out-workers; do \
-	  $(PY) -m tests.interop.random.fuzz --play $$play --sequences $(WORKER_RUNS) --seed $(SEED) --workers $(WORKERS) $(ARGS) || exit 1; \
+	  $(PY) -m tests.interop.random.fuzz --play $$play --sequences $(WORKER_RUNS) --seed $(SEED) --workers $(WORKERS) $(BESIDE) $(ARGS) || exit 1; \
 	  done
 
 # Random bytes: for so long for each target, or so many inputs each.
@@ -176,10 +178,12 @@ probes: $(VENV)/.built $(VENV)/.dev  ## an option, a key and an error are added 
 million: $(VENV)/.built $(VENV)/.dev  ## the doctor reads a million jobs: in time, and without a call that takes Redis 10 ms; wants an idle machine
 	@DOCTOR_JOBS=$(DOCTOR_JOBS) $(PYTEST) -s --timeout 600 tests/python/doctor/test_million.py
 
-VERSIONS ?= 5 6
-drift: $(VENV)/.built $(VENV)/.dev  ## which scripts the newest BullMQ changed, and whether the state still is the same: VERSIONS="5 6"
+interop: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## states and live queues beside one BullMQ for Node, 5.62.0 or the newest 5.x or 6.x: PEER=6 ARGS='-k pause'
+	@$(PYTEST) -n $(WORKERS) $(BESIDE) tests/interop/state tests/interop/live $(ARGS)
+
+drift: $(VENV)/.tools  ## whether npm has a newer BullMQ than those of the tests, and which of its scripts changed
 	$(call need,npm,node >= 18 and npm)
-	@VENV=$(VENV) WORKERS=$(WORKERS) .ci/drift $(VERSIONS)
+	@$(PY) -m tests.interop.drift
 
 SERVERS ?= $(if $(SAMPLE),redis-7.0 valkey-8.1,redis-6.2 redis-7.0 redis-8.0 valkey-8.1)
 ON_SERVERS := $(if $(SAMPLE),tests/lua tests/faults/test_scripts_flushed.py tests/faults/test_memory_full.py tests/faults/test_server_restarted.py \

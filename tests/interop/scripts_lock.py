@@ -1,7 +1,7 @@
-"""What is pinned of BullMQ: its version, and the hash of each Lua script in its package.
+"""What is pinned of each peer: its version, and the hash of each Lua script in its package.
 
-``python -m tests.interop.scripts_lock PACKAGE`` prints which scripts of another package are new, gone or changed, and
-``--write`` pins that package instead. `make drift` uses it.
+``python -m tests.interop.scripts_lock 6 PACKAGE`` prints which scripts of another package are new, gone or changed
+since that peer was pinned. ``--write`` pins what is installed: after a change of `package.json`.
 """
 
 import argparse
@@ -11,15 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
-LOCK = HERE / "scripts.lock"
-PINNED = HERE / "node_modules" / "bullmq5"
-
-
-def read_lock() -> dict[str, Any]:
-    """Return version, commit and hash of the pinned package, and the SHA-256 of each script."""
-    lock: dict[str, Any] = json.loads(LOCK.read_text())
-    return lock
+from .peers import HERE, PEERS, Peer
 
 
 def hashes(package: Path) -> dict[str, str]:
@@ -40,27 +32,33 @@ def changes(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
     ]
 
 
+def installed_version(package: Path) -> str:
+    version: str = json.loads((package / "package.json").read_text())["version"]
+    return version
+
+
+def installed(peer: Peer) -> dict[str, Any]:
+    """Return the lock of a peer as its installed package and `package-lock.json` say it should be."""
+    entry = json.loads((HERE / "package-lock.json").read_text())["packages"][f"node_modules/{peer.library}"]
+    return {
+        "package": "bullmq",
+        "version": installed_version(peer.package),
+        "integrity": entry["integrity"],
+        "scripts": hashes(peer.package),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("package", type=Path, help="the folder of a package bullmq")
-    parser.add_argument("--write", action="store_true", help="pin this package: needs --commit")
-    parser.add_argument("--commit", help="the commit of its release")
+    parser.add_argument("peer", choices=PEERS)
+    parser.add_argument("package", type=Path, nargs="?", help="a folder; default: the installed one")
+    parser.add_argument("--write", action="store_true", help="pin the installed package")
     options = parser.parse_args()
-    lock, found = read_lock() if LOCK.exists() else {"scripts": {}}, hashes(options.package)
-    lines = changes(lock["scripts"], found)
-    print("\n".join(lines) or "no script has changed")
+    peer = PEERS[options.peer]
+    before = peer.lock["scripts"] if peer.lock_file.exists() else {}
+    print("\n".join(changes(before, hashes(options.package or peer.package))) or "no script has changed")
     if options.write:
-        if not options.commit:
-            parser.error("--write needs --commit")
-        installed = json.loads((HERE / "package-lock.json").read_text())["packages"]["node_modules/bullmq5"]
-        pinned = {
-            "package": "bullmq",
-            "version": json.loads((options.package / "package.json").read_text())["version"],
-            "commit": options.commit,
-            "integrity": installed["integrity"],
-            "scripts": found,
-        }
-        LOCK.write_text(json.dumps(pinned, indent=2) + "\n")
+        peer.lock_file.write_text(json.dumps(installed(peer), indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -15,10 +15,10 @@ HELD_ALWAYS = {"runs": [[["hold"]]]}
 JOBS = 5
 
 
-@pytest.fixture(params=["bullmq5", "bullmq6"])
-def node_to_kill(request, redis_url):
+@pytest.fixture
+def node_to_kill(peer, redis_url):
     """A Node process that only this test uses."""
-    process = NodeProcess(request.param, redis_url)
+    process = NodeProcess(peer.library, redis_url)
     yield process
     if process.alive:
         process.close()
@@ -88,10 +88,10 @@ def test_a_job_that_kills_every_worker_of_ours_is_failed_by_node(theirs, ours, w
     assert theirs.job(job.id)["failedReason"] == "job stalled more than allowable limit"
 
 
-def test_a_job_that_kills_every_node_process_is_failed_by_us(ours, queue_name, redis_url):
+def test_a_job_that_kills_every_node_process_is_failed_by_us(peer, ours, queue_name, redis_url):
     job = ours.add("work", HELD_ALWAYS, attempts=5)
     for turn in range(2):
-        process = NodeProcess("bullmq5", redis_url)
+        process = NodeProcess(peer.library, redis_url)
         TheirQueue(process, queue_name).start_worker(lockDuration=500, stalledInterval=200)
         wait_until(lambda turn=turn: ours.get_job(job.id).attempts_started == turn + 1)
         process.kill()

@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager
 import pytest
 
 from tests.interop.incidents import SERVERS, planted
+from tests.interop.peers import Peer
 from tests.python.dashboard.page import Page, mounted
 
 #: What the first page says about an incident, and what stands behind its link.
@@ -38,10 +39,9 @@ def looked_at(library: str, *incidents: str) -> Iterator[Page]:
         yield page
 
 
-@pytest.mark.parametrize("library", ["bullmq5", "bullmq6"])
 @pytest.mark.parametrize("queues", SERVERS)
-def test_the_cause_of_an_incident_of_node_is_one_click_away(library: str, queues: dict[str, str]) -> None:
-    with looked_at(library, *queues, "healthy") as page:
+def test_the_cause_of_an_incident_of_node_is_one_click_away(peer: Peer, queues: dict[str, str]) -> None:
+    with looked_at(peer.library, *queues, "healthy") as page:
         said = {one["queue"]: one for one in page.json("/")["attention"] if one["queue"] is not None}
         pages = {queue: page.html(f"/q/{queue}/{said[queue]['page']}".rstrip("/")) for queue in said}
     for incident, queue in queues.items():
@@ -51,9 +51,8 @@ def test_the_cause_of_an_incident_of_node_is_one_click_away(library: str, queues
     assert set(said) == set(queues.values())
 
 
-@pytest.mark.parametrize("library", ["bullmq5", "bullmq6"])
-def test_a_job_of_node_says_which_limit_or_child_holds_it_up(library: str) -> None:
-    with looked_at(library, "rateLimit", "failedChild") as page:
+def test_a_job_of_node_says_which_limit_or_child_holds_it_up(peer: Peer) -> None:
+    with looked_at(peer.library, "rateLimit", "failedChild") as page:
         rows = {one["queue"]: one for one in page.json("/")["queues"]}
         limits = page.html("/q/sms")
         [parent] = page.json("/q/orders?state=waiting-children")["jobs"]

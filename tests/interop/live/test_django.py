@@ -78,11 +78,11 @@ def test_the_error_of_a_handler_in_node_is_the_error_of_the_result(queue_name, t
 
 
 @pytest.mark.node
-def test_the_example_for_node_adds_the_job_that_django_adds(redis_url, prefix_of_docs):
+def test_the_example_for_node_adds_the_job_that_django_adds(peer, redis_url, prefix_of_docs):
     section = (ROOT / "docs" / "frameworks.md").read_text().partition("### A task in Redis\n")[2].partition("\n### ")[0]
     (example,) = re.findall(r"^```js\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
     program = f"""
-    const bullmq = require("bullmq5");
+    const bullmq = require("{peer.library}");
     const connection = {{ url: "{redis_url}" }};
     class Queue extends bullmq.Queue {{
       constructor(name) {{ super(name, {{ connection, prefix: "{prefix_of_docs}" }}); opened.push(this); }}

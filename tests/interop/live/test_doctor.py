@@ -99,15 +99,13 @@ def much_later(wrong):
 
 @pytest.mark.parametrize("removed", [False, True])
 def test_a_repeatable_job_of_the_old_calls_that_has_reached_its_limit_is_healthy(
-    node_fleet, queue_name: str, ours, much_later, removed: bool
+    old: TheirQueue, ours, much_later, removed: bool
 ):
-    theirs = TheirQueue(node_fleet.get("bullmq5"), queue_name)
-    theirs.add("tick", DONE, repeat={"every": 100, "limit": 2}, removeOnComplete=removed)
-    with theirs.worker() as worker:
-        wait_until(lambda: sum(entry[0] == "completed" for entry in theirs.worker_log(worker)) == 2)
+    old.add("tick", DONE, repeat={"every": 100, "limit": 2}, removeOnComplete=removed)
+    with old.worker() as worker:
+        wait_until(lambda: sum(entry[0] == "completed" for entry in old.worker_log(worker)) == 2)
     assert ours.get_repeatable_jobs() and not ours.get_job_counts("delayed")["delayed"]
     assert much_later() == []
-    theirs.close()
 
 
 @pytest.mark.parametrize(

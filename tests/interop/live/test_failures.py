@@ -10,13 +10,14 @@ from urllib.parse import urlsplit
 import pytest
 
 from bullrush import Queue
+from tests.interop.peers import Peer
 
 NODE = Path(__file__).parents[1] / "node"
 
 
 @pytest.mark.parametrize("source", ["bugs.js", "unseen_bugs.js"])
 def test_each_bug_of_node_is_one_group_however_it_is_thrown(
-    redis_url: str, queue_name: str, tmp_path: Path, source: str
+    peer: Peer, redis_url: str, queue_name: str, tmp_path: Path, source: str
 ) -> None:
     """Five ways: other values, moved lines, another path, a thread, a promise."""
     bugs = re.findall(r"^  (\w+)(?:: \(n\)|\(n\))", (NODE / source).read_text(), re.MULTILINE)
@@ -28,6 +29,7 @@ def test_each_bug_of_node_is_one_group_however_it_is_thrown(
         words = [
             "node",
             "failing_worker.js",
+            peer.library,
             str(at.port),
             at.path[1:] or "0",
             queue_name,

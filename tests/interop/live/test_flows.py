@@ -39,14 +39,6 @@ def our_children(redis_url: str, child_name: str) -> Iterator[Queue]:
         queue.obliterate(force=True)
 
 
-@pytest.fixture
-def newest(node_fleet: Any, queue_name: str) -> Iterator[TheirQueue]:
-    """The test's queue, used by the newest 6.x."""
-    queue = TheirQueue(node_fleet.get("bullmq6"), queue_name)
-    yield queue
-    queue.close()
-
-
 def failing(text: str) -> dict[str, Any]:
     return {"runs": [[["throw", text]]]}
 
@@ -195,20 +187,20 @@ def parked_fields(redis: Any, queue: Queue) -> dict[str, str]:
 
 @pytest.mark.parametrize("opts", [{}, {"priority": 3}, {"delay": 60_000}, {"attempts": 2, "lifo": True}])
 def test_keep_last_if_active_stores_the_last_job_as_node_does(
-    redis: Any, ours: Queue, newest: TheirQueue, opts: dict[str, Any]
+    redis: Any, ours: Queue, new: TheirQueue, opts: dict[str, Any]
 ) -> None:
     both = []
     for side in ("ours", "theirs"):
         ours.add("owner", {}, deduplication=OUR_KEEP)
-        taken = newest.node.call("fetch", at=newest._at, token="t", worker={})
+        taken = new.node.call("fetch", at=new._at, token="t", worker={})
         if side == "ours":
             ours.add("late", {"n": 1}, deduplication=OUR_KEEP, **opts)
         else:
-            newest.add("late", {"n": 1}, deduplication=KEEP, **opts)
+            new.add("late", {"n": 1}, deduplication=KEEP, **opts)
         parked = parked_fields(redis, ours)
         both.append({**parked, "jid": "", "opts": json.loads(parked["opts"])})
         assert redis.ttl(f"bull:{ours.name}:de:d") == -1
-        newest.node.call("complete", at=newest._at, worker={}, jobId=taken["id"], value=1, token="t", fetchNext=False)
+        new.node.call("complete", at=new._at, worker={}, jobId=taken["id"], value=1, token="t", fetchNext=False)
         id = parked["jid"]
         assert ours.get_deduplication_job_id("d") == id
         ours.obliterate(force=True)
@@ -220,7 +212,7 @@ def test_keep_last_if_active_stores_the_last_job_as_node_does(
 @pytest.mark.parametrize("parks", ["ours", "theirs"])
 @pytest.mark.parametrize("failed", [False, True])
 def test_the_stored_last_job_is_added_when_our_worker_finishes_the_active_one(
-    redis: Any, redis_url: str, ours: Queue, newest: TheirQueue, opts: dict[str, Any], parks: str, failed: bool
+    redis: Any, redis_url: str, ours: Queue, new: TheirQueue, opts: dict[str, Any], parks: str, failed: bool
 ) -> None:
     owner = ours.add("owner", {}, deduplication=OUR_KEEP)
 
@@ -230,7 +222,7 @@ def test_the_stored_last_job_is_added_when_our_worker_finishes_the_active_one(
                 if parks == "ours":
                     assert ours.add("late", {"n": n}, deduplication=OUR_KEEP, **opts).id == owner.id
                 else:
-                    assert newest.add("late", {"n": n}, deduplication=KEEP, **opts) == owner.id
+                    assert new.add("late", {"n": n}, deduplication=KEEP, **opts) == owner.id
             if failed:
                 raise RuntimeError("boom")
 

@@ -7,23 +7,25 @@ import threading
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import pytest
 from redis import Redis
 
 from bullrush.inspection import fingerprint
 from bullrush.recorder import History, Recorder
+from tests.interop.peers import Peer
 from tests.waiting import wait_until
 
 NODE = Path(__file__).parents[1] / "node"
 FAIL_EACH = 50
+#: How many jobs a producer of that major version adds, and how many of them per second: 0 is all at once.
+LOADS = {5: (5_000, 0), 6: (10_000, 2_000)}
 
 
-@pytest.mark.parametrize(("library", "jobs", "per_second"), [("bullmq5", 5_000, 0), ("bullmq6", 10_000, 2_000)])
 def test_jobs_that_node_removed_are_found_by_id_name_outcome_and_reason(
-    library: str, jobs: int, per_second: int, redis: Redis, redis_url: str, queue_name: str, tmp_path: Path
+    peer: Peer, redis: Redis, redis_url: str, queue_name: str, tmp_path: Path
 ) -> None:
     at = urlsplit(redis_url)
-    words = [library, at.port, at.path[1:] or "0", queue_name, jobs, FAIL_EACH, per_second]
+    jobs, per_second = LOADS[peer.major]
+    words = [peer.library, at.port, at.path[1:] or "0", queue_name, jobs, FAIL_EACH, per_second]
     with Recorder(tmp_path / "history.db", redis_url, queues=[queue_name]) as recorder:
         running = threading.Thread(target=recorder.run)
         running.start()

@@ -12,6 +12,7 @@ import pytest
 
 from bullrush import Queue
 from bullrush.embedded import EmbeddedRedis
+from tests.interop.peers import Peer
 
 PAGE = (Path(__file__).parents[3] / "docs" / "node.md").read_text()
 PYTHON_ADDS, PYTHON_RUNS = re.findall(r"^```py\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
@@ -26,11 +27,12 @@ def url() -> Iterator[str]:
         yield server.url
 
 
-def node(program: str, url: str) -> subprocess.Popen[str]:
+def start_node(program: str, url: str, peer: Peer) -> subprocess.Popen[str]:
     """Start a program of the page with the port of the test's server; it ends with `kill`."""
     port = urlsplit(url).port
-    assert "port: 6379" in program
-    program = f"(async () => {{ {program.replace('6379', str(port))} }})();"
+    assert "port: 6379" in program and "('bullmq')" in program
+    program = program.replace("'bullmq'", f"'{peer.library}'").replace("6379", str(port))
+    program = f"(async () => {{ {program} }})();"
     return subprocess.Popen(["node", "-e", program], cwd=Path(__file__).parents[1], stdout=subprocess.PIPE, text=True)
 
 
@@ -42,8 +44,8 @@ def python(program: str, url: str) -> str:
     return ran.stdout
 
 
-def test_a_node_worker_runs_what_python_adds(url):
-    worker = node(NODE_RUNS, url)
+def test_a_node_worker_runs_what_python_adds(url, peer):
+    worker = start_node(NODE_RUNS, url, peer)
     try:
         assert python(PYTHON_ADDS, url) == "{'frames': 700}\n"
     finally:
@@ -51,8 +53,8 @@ def test_a_node_worker_runs_what_python_adds(url):
         worker.communicate()
 
 
-def test_a_task_runs_what_node_adds(url):
-    producer = node(NODE_ADDS, url)
+def test_a_task_runs_what_node_adds(url, peer):
+    producer = start_node(NODE_ADDS, url, peer)
     work = "\nfrom bullrush import Worker\nwith Worker(tasks) as worker:\n    print(worker.run(max_jobs=1).completed)\n"
     try:
         assert python(PYTHON_RUNS + work, url) == "1\n"

@@ -9,14 +9,14 @@ import pytest
 from redis import Redis
 
 from bullrush import cli
+from tests.interop.peers import Peer
 
 PROGRAM = Path(__file__).parents[1] / "node" / "rights.js"
 ROLES = ("producer", "worker")
 
 
-@pytest.mark.parametrize("library", ["bullmq5", "bullmq6"])
 def test_a_producer_and_a_worker_of_node_are_denied_nothing(
-    library: str, queue_name: str, redis: Redis, redis_url: str, capsys: pytest.CaptureFixture[str]
+    peer: Peer, queue_name: str, redis: Redis, redis_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server, urls = urlsplit(redis_url), []
     for role in ROLES:
@@ -24,7 +24,7 @@ def test_a_producer_and_a_worker_of_node_are_denied_nothing(
         assert cli.main(["acl", role, "--node", "--user", user, "--queue", queue_name]) == 0
         redis.execute_command(*capsys.readouterr().out.replace("PASSWORD", "secret").split())
         urls.append(f"redis://{user}:secret@{server.hostname}:{server.port}{server.path}")
-    words = ["node", str(PROGRAM), library, *urls, queue_name]
+    words = ["node", str(PROGRAM), peer.library, *urls, queue_name]
     ended = subprocess.run(words, capture_output=True, text=True, check=False, timeout=100)
     denied = [entry for entry in redis.acl_log() if entry["username"].startswith(f"{queue_name}-")]
     for role in ROLES:

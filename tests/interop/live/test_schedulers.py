@@ -4,7 +4,6 @@ from itertools import pairwise
 
 import pytest
 
-from tests.interop.sides.their_queue import TheirQueue
 from tests.waiting import wait_until
 
 from .our_worker import our_worker
@@ -51,8 +50,7 @@ def test_our_workers_run_their_scheduler(theirs, ours, queue_name, redis_url, re
     assert_complete_series(ours, repeat.get("every", 1000))
 
 
-def test_all_three_work_and_change_the_same_schedulers(node_fleet, ours, queue_name, redis_url):
-    old, new = (TheirQueue(node_fleet.get(library), queue_name) for library in ("bullmq5", "bullmq6"))
+def test_all_three_work_and_change_the_same_schedulers(old, new, ours, queue_name, redis_url):
     ours.upsert_job_scheduler("ours", {"every": EVERY}, OUR_TEMPLATE)
     old.call("upsertJobScheduler", "old", {"every": EVERY}, TEMPLATE)
     new.call("upsertJobScheduler", "new", {"every": EVERY}, TEMPLATE)
@@ -70,8 +68,6 @@ def test_all_three_work_and_change_the_same_schedulers(node_fleet, ours, queue_n
         waiting = [job for job in ours.get_jobs(["delayed", "waiting"]) if job.repeat_job_key == scheduler_id]
         assert len(waiting) == 1
     assert ours.get_failed_count() == 0
-    for queue in (old, new):
-        queue.close()
 
 
 def test_both_read_the_same_schedulers(theirs, ours):
@@ -91,8 +87,7 @@ def test_both_read_the_same_schedulers(theirs, ours):
     assert ours.get_job_schedulers() == theirs.call("getJobSchedulers") == []
 
 
-def test_their_old_repeatables_are_listed_run_and_removed(node_fleet, ours, queue_name, redis_url):
-    old = TheirQueue(node_fleet.get("bullmq5"), queue_name)
+def test_their_old_repeatables_are_listed_run_and_removed(old, ours, queue_name, redis_url):
     end = 4_000_000_000_000
     old.call(
         "add", "daily", {}, {"repeat": {"pattern": "0 3 * * *", "tz": "Europe/Paris", "endDate": end}, "jobId": "j"}
@@ -110,4 +105,3 @@ def test_their_old_repeatables_are_listed_run_and_removed(node_fleet, ours, queu
     assert ours.remove_repeatable("daily", daily, "j") is True
     assert old.call("getRepeatableJobs") == []
     assert ours.get_delayed_count() == 0
-    old.close()

@@ -78,13 +78,12 @@ class Node:
 
 
 @pytest.fixture
-def node5(node_fleet, queue_name, our_spans):
-    process = node_fleet.get("bullmq5")
-    node = Node(process, queue_name)
-    node.queue("getJobCounts")
-    node.spans()
-    yield node
-    process.call("close", stem=queue_name)
+def node_traced(node, queue_name, our_spans):
+    found = Node(node, queue_name)
+    found.queue("getJobCounts")
+    found.spans()
+    yield found
+    node.call("close", stem=queue_name)
 
 
 @pytest.fixture
@@ -107,27 +106,27 @@ def stored(redis, queue_name, job_id):
     return opts
 
 
-def test_our_worker_goes_on_with_their_trace(node5, our_spans, redis_url, queue_name):
-    node5.queue("add", "work", {})
+def test_our_worker_goes_on_with_their_trace(node_traced, our_spans, redis_url, queue_name):
+    node_traced.queue("add", "work", {})
     with Worker(queue_name, lambda job: 1, url=redis_url, telemetry=OpenTelemetry()) as worker:
         worker.run(until="empty")
-    added, ran = named(node5.spans(), "add "), named(our_spans(), "process ")
+    added, ran = named(node_traced.spans(), "add "), named(our_spans(), "process ")
     assert (ran["traceId"], ran["parentId"]) == (added["traceId"], added["spanId"])
 
 
-def test_their_worker_goes_on_with_our_trace(node5, our_spans, traced):
+def test_their_worker_goes_on_with_our_trace(node_traced, our_spans, traced):
     traced.add("work")
-    assert node5("work", token="t", worker={"telemetry": True})["ran"] == ["1"]
-    added, ran = named(our_spans(), "add "), named(node5.spans(), "process ")
+    assert node_traced("work", token="t", worker={"telemetry": True})["ran"] == ["1"]
+    added, ran = named(our_spans(), "add "), named(node_traced.spans(), "process ")
     assert (ran["traceId"], ran["parentId"]) == (added["traceId"], added["spanId"])
 
 
-def test_a_trace_goes_from_node_to_us_and_back(node5, our_spans, traced, redis_url, queue_name):
-    node5.queue("add", "first", {})
+def test_a_trace_goes_from_node_to_us_and_back(node_traced, our_spans, traced, redis_url, queue_name):
+    node_traced.queue("add", "first", {})
     with Worker(queue_name, lambda job: traced.add("second").id, url=redis_url, telemetry=OpenTelemetry()) as worker:
         worker.run(max_jobs=1)
-    node5("work", token="t", worker={"telemetry": True})
-    theirs, ours = node5.spans(), our_spans()
+    node_traced("work", token="t", worker={"telemetry": True})
+    theirs, ours = node_traced.spans(), our_spans()
     assert {span["traceId"] for span in theirs if span["name"].startswith(("add ", "process "))} == {
         named(ours, "process ")["traceId"]
     }
@@ -136,7 +135,7 @@ def test_a_trace_goes_from_node_to_us_and_back(node5, our_spans, traced, redis_u
 
 @pytest.mark.parametrize("traced_by_both", [True, False])
 @pytest.mark.parametrize("given", GIVEN)
-def test_what_is_stored_with_a_job_is_the_same(node5, redis_url, redis, queue_name, given, traced_by_both):
+def test_what_is_stored_with_a_job_is_the_same(node_traced, redis_url, redis, queue_name, given, traced_by_both):
     opts = {} if given is None else {"telemetry": given}
     with Queue(queue_name, url=redis_url, telemetry=OpenTelemetry() if traced_by_both else None) as queue:
         ours = [
@@ -144,10 +143,12 @@ def test_what_is_stored_with_a_job_is_the_same(node5, redis_url, redis, queue_na
             *(job.id for job in queue.add_bulk([{"name": "work", "opts": snaked(opts)}])),
         ]
     theirs = [
-        node5.queue("add", "work", {}, opts, telemetry=traced_by_both)["id"],
+        node_traced.queue("add", "work", {}, opts, telemetry=traced_by_both)["id"],
         *(
             job["id"]
-            for job in node5.queue("addBulk", [{"name": "work", "data": {}, "opts": opts}], telemetry=traced_by_both)
+            for job in node_traced.queue(
+                "addBulk", [{"name": "work", "data": {}, "opts": opts}], telemetry=traced_by_both
+            )
         ),
     ]
     for our_id, their_id in zip(ours, theirs, strict=True):
@@ -155,9 +156,9 @@ def test_what_is_stored_with_a_job_is_the_same(node5, redis_url, redis, queue_na
 
 
 @pytest.mark.parametrize("given", GIVEN)
-def test_what_is_stored_with_a_flow_is_the_same(node5, redis_url, redis, queue_name, given):
+def test_what_is_stored_with_a_flow_is_the_same(node_traced, redis_url, redis, queue_name, given):
     opts = {} if given is None else {"telemetry": given}
-    node5.flow({"name": "root", "queueName": queue_name, "data": {}, "opts": {"jobId": "theirs", **opts}})
+    node_traced.flow({"name": "root", "queueName": queue_name, "data": {}, "opts": {"jobId": "theirs", **opts}})
     with FlowProducer(url=redis_url, telemetry=OpenTelemetry()) as producer:
         producer.add({"name": "root", "queue_name": queue_name, "opts": {"job_id": "ours", **snaked(opts)}})
     ours, theirs = (stored(redis, queue_name, id) for id in ("ours", "theirs"))
@@ -165,11 +166,11 @@ def test_what_is_stored_with_a_flow_is_the_same(node5, redis_url, redis, queue_n
 
 
 @pytest.mark.parametrize("given", GIVEN)
-def test_what_is_stored_with_a_schedulers_job_is_the_same(node5, traced, redis, queue_name, given):
+def test_what_is_stored_with_a_schedulers_job_is_the_same(node_traced, traced, redis, queue_name, given):
     opts = {} if given is None else {"telemetry": given}
     every = {"every": 10_000_000}
     ours = traced.upsert_job_scheduler("ours", every, {"name": "tick", "opts": snaked(opts)}).id
-    theirs = node5.queue("upsertJobScheduler", "theirs", every, {"name": "tick", "opts": opts})["id"]
+    theirs = node_traced.queue("upsertJobScheduler", "theirs", every, {"name": "tick", "opts": opts})["id"]
     ours, theirs = (stored(redis, queue_name, id).get for id in (ours, theirs))
     assert [ours(field, "nothing") for field in ("tm", "omc")] == [theirs(field, "nothing") for field in ("tm", "omc")]
     ours, theirs = (redis.hgetall(f"bull:{queue_name}:repeat:{id}") for id in ("ours", "theirs"))
@@ -197,10 +198,10 @@ SAME_SPANS = [
 
 
 @pytest.mark.parametrize(("method", "theirs", "positional", "keywords"), SAME_SPANS, ids=[row[0] for row in SAME_SPANS])
-def test_the_span_of_a_call_is_the_same(node5, our_spans, traced, method, theirs, positional, keywords):
-    node5.queue(method, *theirs)
+def test_the_span_of_a_call_is_the_same(node_traced, our_spans, traced, method, theirs, positional, keywords):
+    node_traced.queue(method, *theirs)
     getattr(traced, re.sub("[A-Z]", lambda letter: "_" + letter[0].lower(), method))(*positional, **keywords)
-    (ours, theirs) = ({**named(spans, f"{method} ")} for spans in (our_spans(), node5.spans()))
+    (ours, theirs) = ({**named(spans, f"{method} ")} for spans in (our_spans(), node_traced.spans()))
     for span in (ours, theirs):
         for varying in ("traceId", "spanId", "parentId"):
             del span[varying]
@@ -210,7 +211,7 @@ def test_the_span_of_a_call_is_the_same(node5, our_spans, traced, method, theirs
 
 
 @pytest.mark.parametrize("boom", [False, True])
-def test_the_span_of_a_job_says_the_same(node5, our_spans, traced, redis_url, queue_name, boom):
+def test_the_span_of_a_job_says_the_same(node_traced, our_spans, traced, redis_url, queue_name, boom):
     data = {"runs": [[["throw", "boom"]]]} if boom else {}
 
     def handler(job):
@@ -221,9 +222,9 @@ def test_the_span_of_a_job_says_the_same(node5, our_spans, traced, redis_url, qu
     traced.add("work", data)
     with Worker(queue_name, handler, url=redis_url, telemetry=OpenTelemetry(), name="w") as worker:
         worker.run(until="empty")
-    node5.queue("add", "work", data)
-    node5("work", token="t", worker={"telemetry": True, "name": "w"})
-    ours, theirs = named(our_spans(), "process "), named(node5.spans(), "process ")
+    node_traced.queue("add", "work", data)
+    node_traced("work", token="t", worker={"telemetry": True, "name": "w"})
+    ours, theirs = named(our_spans(), "process "), named(node_traced.spans(), "process ")
     assert ours["kind"] == theirs["kind"]
     assert ours["events"][0] == theirs["events"][0]
     times = {"bullmq.job.id", "bullmq.job.finished.timestamp", "bullmq.job.processed.timestamp", "bullmq.worker.id"}
@@ -233,13 +234,13 @@ def test_the_span_of_a_job_says_the_same(node5, our_spans, traced, redis_url, qu
     ] * 2
 
 
-def test_jobs_with_a_trace_are_what_the_schemas_say(node5, traced, redis_url, redis, queue_name):
+def test_jobs_with_a_trace_are_what_the_schemas_say(node_traced, traced, redis_url, redis, queue_name):
     def boom(job):
         raise ValueError("boom")
 
-    node5.queue("add", "work", {"runs": [[["throw", "boom"]]]}, {"attempts": 2})
+    node_traced.queue("add", "work", {"runs": [[["throw", "boom"]]]}, {"attempts": 2})
     traced.add("work", {}, attempts=2)
-    node5("work", token="t", worker={"telemetry": True})
+    node_traced("work", token="t", worker={"telemetry": True})
     with Worker(queue_name, boom, url=redis_url, telemetry=OpenTelemetry()) as worker:
         worker.run(until="empty")
     read = [redis.hgetall(f"bull:{queue_name}:{job_id}") for job_id in "12"]

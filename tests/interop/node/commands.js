@@ -95,8 +95,13 @@ const commands = {
     return recovered;
   },
 
-  extendLocks: (session, { at, jobIds, tokens, duration }) =>
-    session.handWorker(at).scripts.extendLocks(jobIds, tokens, duration),
+  extendLocks(session, { at, jobIds, tokens, duration }) {
+    const worker = session.handWorker(at);
+    // Since 5.66 it is a method of its own.
+    return worker.extendJobLocks
+      ? worker.extendJobLocks(jobIds, tokens, duration)
+      : worker.scripts.extendLocks(jobIds, tokens, duration);
+  },
 
   spans: () => takeSpans(),
 

@@ -1,6 +1,6 @@
 'use strict';
 // A worker of BullMQ whose jobs fail by the bugs of a file, in five ways; ends when all have failed.
-// node failing_worker.js REDIS_PORT DATABASE QUEUE JOBS FOLDER FILE
+// node failing_worker.js LIBRARY REDIS_PORT DATABASE QUEUE JOBS FOLDER FILE
 
 const fs = require('fs');
 const path = require('path');
@@ -12,8 +12,8 @@ if (!threads.isMainThread) {
     .then(() => require(file).BUGS[name](n))
     .catch(error => threads.parentPort.postMessage({ message: error.message, stack: error.stack }));
 } else {
-  const { Worker } = require('bullmq');
-  const [port, db, queue, jobs, folder, name] = process.argv.slice(2);
+  const [library, port, db, queue, jobs, folder, name] = process.argv.slice(2);
+  const { Worker } = require(library);
   const source = path.join(__dirname, name);
   const moved = path.join(folder, name);
   const released = path.join(folder, 'srv', 'releases', '42', name);

@@ -3,7 +3,7 @@
 ``python -m tests.interop.random.fuzz --sequences 20000 --seed 1 --workers 2``
 
 ``--play workers`` runs workers of both sides instead of calling single steps. ``fan-out`` and ``fan-out-workers`` are
-the same with the option ``fan_out`` of bullrush.
+the same with the option ``fan_out`` of bullrush. ``--peer`` is the BullMQ beside which they are played.
 
 Prints progress, every difference as runnable code, the counts of steps, and ends with 1 if anything differed.
 """
@@ -20,6 +20,8 @@ from multiprocessing.queues import Queue as Pipe
 from typing import Any
 
 from bullrush.embedded import EmbeddedRedis
+from tests.interop.newer import looking_past
+from tests.interop.peers import FLOOR, PEERS, Peer
 from tests.interop.sides.node_process import NodeProcess
 from tests.interop.sides.pair import StateDiffers
 
@@ -27,7 +29,6 @@ from .sequences import Player, manual_pair, numbers, twin_pair, worker_run_pair
 from .worker_run_sequences import play_worker_runs, worker_run_sequences
 
 REPORT_SECONDS = 1.0 if sys.stdout.isatty() else 10.0
-ENOUGH_DIFFERENCES = 5
 #: What is compared with real BullMQ: single steps, the same steps by another BullMQ, or running workers.
 PLAYERS: dict[str, Callable[[NodeProcess, str], Player]] = {
     "steps": lambda node, url: Player(manual_pair(node, url, "fuzz")),
@@ -58,12 +59,30 @@ class Tally:
         return f"{self.sequences:,} sequences, {steps:,} steps, {speed}, {self.differences} differences"
 
 
-def work(play: str, mine: range, results: "Pipe[Any]") -> None:
+@dataclass(frozen=True)
+class Game:
+    """What is played beside which BullMQ, and how differences are told."""
+
+    play: str
+    peer: Peer
+    look_past: bool
+    shrink_seconds: float
+    enough_differences: int
+
+    def player(self, node: NodeProcess, url: str) -> Player:
+        player = PLAYERS[self.play](node, url)
+        player.shrink_seconds = self.shrink_seconds
+        if self.look_past:
+            player.pair.look_past = looking_past(self.peer)
+        return player
+
+
+def work(game: Game, mine: range, results: "Pipe[Any]") -> None:
     """Play the sequences of those numbers; report ``(counts, difference or None)`` after each."""
     with EmbeddedRedis(port=0, password="") as server:
-        node = NodeProcess("bullmq5", server.url)
+        node = NodeProcess(game.peer.library, server.url)
         try:
-            player = PLAYERS[play](node, server.url)
+            player = game.player(node, server.url)
             for number in mine:
                 difference = None
                 try:
@@ -75,12 +94,12 @@ def work(play: str, mine: range, results: "Pipe[Any]") -> None:
             node.close()
 
 
-def fuzz(play: str, sequences: int, seed: int, workers: int) -> Tally:
+def fuzz(game: Game, sequences: int, seed: int, workers: int) -> Tally:
     """Play ``sequences`` sequences in ``workers`` processes, printing what happens."""
     context = multiprocessing.get_context("spawn")
     results: Pipe[Any] = context.Queue()
-    shares = [numbers(seed, sequences)[number::workers] for number in range(workers)]
-    processes = [context.Process(target=work, args=(play, share, results), daemon=True) for share in shares if share]
+    shares = [share for number in range(workers) if (share := numbers(seed, sequences)[number::workers])]
+    processes = [context.Process(target=work, args=(game, share, results), daemon=True) for share in shares]
     for process in processes:
         process.start()
     tally = Tally()
@@ -95,10 +114,10 @@ def fuzz(play: str, sequences: int, seed: int, workers: int) -> Tally:
         if time.monotonic() - reported > REPORT_SECONDS:
             reported = time.monotonic()
             print(f"\r{tally}", end="" if sys.stdout.isatty() else "\n", flush=True)
-        if tally.differences == ENOUGH_DIFFERENCES:
+        if tally.differences == game.enough_differences:
             break
     for process in processes:
-        if tally.differences == ENOUGH_DIFFERENCES:
+        if tally.differences == game.enough_differences:
             process.terminate()
         process.join()
     return tally
@@ -120,9 +139,15 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--play", choices=PLAYERS, default="steps", help="twins: real BullMQ beside itself")
+    parser.add_argument("--peer", choices=PEERS, default=FLOOR.name, help="beside which BullMQ for Node")
+    parser.add_argument("--look-past", action="store_true", help="leave out known differences that can be left out")
+    parser.add_argument("--shrink", type=float, default=30, help="search so many seconds for a smaller sequence")
+    parser.add_argument("--differences", type=int, default=5, help="end after so many; each is printed")
     asked = parser.parse_args()
-    print(f"{asked.sequences:,} sequences of {asked.play}, seed {asked.seed}", flush=True)
-    tally = fuzz(asked.play, asked.sequences, asked.seed, asked.workers)
+    game = Game(asked.play, PEERS[asked.peer], asked.look_past, asked.shrink, asked.differences)
+    beside = f"beside BullMQ {game.peer.version}"
+    print(f"{asked.sequences:,} sequences of {asked.play} {beside}, seed {asked.seed}", flush=True)
+    tally = fuzz(game, asked.sequences, asked.seed, asked.workers)
     print("\n" + "\n".join(f"{name:32}{number:>10,}" for name, number in sorted(tally.counts.items())))
     print(f"seed {asked.seed}: {tally}")
     return 1 if tally.differences else 0

@@ -27,11 +27,6 @@ LONGEST = 40
 #: After each step one in this many sequences ends early.
 ENDS = 100
 
-#: How long to search for a smaller sequence with the same difference.
-SHRINK_SECONDS = 30.0
-
-META: dict[Any, Any] = {"opts.maxLenEvents": "10000", "version": "bullmq:5.62.0"}
-
 
 def server_of(url: str) -> str:
     """Return a URL without its database number."""
@@ -123,11 +118,16 @@ class Player:
         self.pair = pair
         self.counts: Counter[str] = Counter()
         self._start = pair.now
+        #: How long to search for a smaller sequence with the same difference.
+        self.shrink_seconds = 30.0
         self._shrink_until = 0.0
         self._sequences = sequences(steps_of()) if sequences_of is None else sequences_of
         self._play_on = play or play_steps
+        #: What opening a queue writes.
+        self._meta: dict[Any, Any] = {}
         for queue in QUEUES:
-            pair.on(queue)
+            foreign = pair.on(queue).foreign
+            self._meta = {"opts.maxLenEvents": "10000", "version": f"bullmq:{foreign.node.version}"}
 
     def play(self, number: int) -> None:
         """Play sequence ``number``.
@@ -171,7 +171,7 @@ class Player:
             self._played = self._play_on(self.pair, sequence)
         except StateDiffers as found:
             if self._found is None:
-                self._shrink_until = time.monotonic() + SHRINK_SECONDS
+                self._shrink_until = time.monotonic() + self.shrink_seconds
             if self._found is None or len(str(found)) < len(str(self._found)):
                 self._found = found
             raise
@@ -182,7 +182,7 @@ class Player:
         for client in pair.clients:
             remove_state(client, pair.queue)
             for queue in QUEUES:
-                client.hset(pair.base(queue) + "meta", mapping=META)
+                client.hset(pair.base(queue) + "meta", mapping=self._meta)
         if self._start is not None and pair.now is not None:
             pair.tick(self._start - pair.now)
         pair.history.clear()

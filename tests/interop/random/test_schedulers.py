@@ -1,4 +1,4 @@
-"""Random steps of job schedulers, on a stopped clock: the state of BullMQ 5.62.0 after every step."""
+"""Random steps of job schedulers, on a stopped clock: the state of BullMQ after every step."""
 
 import random
 

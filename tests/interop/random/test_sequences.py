@@ -1,4 +1,4 @@
-"""Random sequences of all kinds of steps through the public API leave what BullMQ 5.62.0 leaves, after every step.
+"""Random sequences of all kinds of steps through the public API leave what BullMQ leaves, after every step.
 
 ``make fuzz`` plays more of them, with other seeds.
 """
@@ -16,16 +16,16 @@ FANNED_OUT = 50
 
 
 @pytest.fixture(scope="module")
-def player(node_fleet, redis_url):
-    node = node_fleet.get("bullmq5")
+def player(peer, node_fleet, redis_url):
+    node = node_fleet.get(peer.library)
     yield Player(manual_pair(node, redis_url, "random-sequences"))
     stop_clock(None)
     node.call("clock", now=None)
 
 
 @pytest.fixture(scope="module")
-def fan_out_player(node_fleet, redis_url):
-    node = node_fleet.get("bullmq5")
+def fan_out_player(peer, node_fleet, redis_url):
+    node = node_fleet.get(peer.library)
     yield Player(manual_pair(node, redis_url, "fanned-out-sequences", fan_out=True))
     stop_clock(None)
     node.call("clock", now=None)

@@ -1,4 +1,4 @@
-"""Random sequences: whatever the order of the steps, our scripts leave what BullMQ 5.62.0 leaves."""
+"""Random sequences: whatever the order of the steps, our scripts leave what BullMQ leaves."""
 
 from dataclasses import dataclass, field
 from itertools import count

@@ -1,4 +1,4 @@
-"""Random jobs run by workers: our batches leave the state that BullMQ 5.62.0 leaves one by one."""
+"""Random jobs run by workers: our batches leave the state that BullMQ leaves one by one."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings

@@ -12,9 +12,9 @@ CHUNK = 5
 
 
 @pytest.fixture(scope="module")
-def player(node_fleet, redis_url):
+def player(peer, node_fleet, redis_url):
     return Player(
-        worker_run_pair(node_fleet.get("bullmq5"), redis_url, "random-worker-runs"),
+        worker_run_pair(node_fleet.get(peer.library), redis_url, "random-worker-runs"),
         worker_run_sequences(),
         play_worker_runs,
     )

@@ -7,7 +7,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-PROGRAMS = Path(__file__).parents[1] / "node"
+INTEROP = Path(__file__).parents[1]
+PROGRAMS = INTEROP / "node"
 
 
 class NodeError(Exception):
@@ -21,10 +22,12 @@ class NodeError(Exception):
 
 
 class NodeProcess:
-    """A driver process for one version of the library (``bullmq5`` or ``bullmq6``; ``bull1`` ... with ``bull.js``)."""
+    """A driver process for one library: that of a peer (`peers.py`), or ``bull1`` ... with ``bull.js``."""
 
     def __init__(self, library: str, redis_url: str, program: str = "driver.js") -> None:
         self.library = library
+        package = INTEROP / "node_modules" / library / "package.json"
+        self.version: str = json.loads(package.read_text())["version"]
         self._ids = count(1)
         self._process = subprocess.Popen(
             ["node", str(PROGRAMS / program), library, redis_url],
@@ -34,6 +37,11 @@ class NodeProcess:
             encoding="utf-8",
         )
         assert self._read() == {"ready": True}
+
+    @property
+    def major(self) -> int:
+        """The major version of the library."""
+        return int(self.version.partition(".")[0])
 
     @property
     def pid(self) -> int:

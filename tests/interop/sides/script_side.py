@@ -8,6 +8,7 @@ from typing import Any
 import msgpack
 import redis
 
+from tests.interop.peers import FLOOR
 from tests.lua.source import flatten
 
 from .client_rules import (
@@ -43,7 +44,8 @@ class ScriptSide(LinkedJobs, ScriptManagement):
 
     def prepare(self) -> None:
         """Write what opening a queue writes."""
-        self._client.hset(self._base + "meta", mapping={"opts.maxLenEvents": "10000", "version": "bullmq:5.62.0"})
+        self._client.hset(self._base + "meta", "opts.maxLenEvents", "10000")
+        self._client.hsetnx(self._base + "meta", "version", f"bullmq:{FLOOR.version}")
 
     def set_clock(self, now: int) -> None:
         self._now = now

@@ -9,8 +9,8 @@ from .pair import StateDiffers
 
 
 @pytest.fixture
-def twins(make_pair, node_fleet):
-    return make_pair(lambda db, prefix, queue: NodeSide(node_fleet.get("bullmq5"), db, prefix, queue))
+def twins(make_pair, node):
+    return make_pair(lambda db, prefix, queue: NodeSide(node, db, prefix, queue))
 
 
 def work_through_most_operations(pair):
@@ -35,19 +35,13 @@ def test_two_real_bullmqs_leave_the_same_state(twins):
     work_through_most_operations(twins)
 
 
-@pytest.fixture
-def node(node_fleet, queue_name):
-    node = node_fleet.get("bullmq5")
-    yield node
-    node.call("close", stem=queue_name)
-    node.call("clock", now=None)
-
-
 @pytest.mark.timeout(300)
 def test_two_real_bullmqs_never_differ_in_random_sequences(node, redis_url, queue_name):
     player = Player(twin_pair(node, redis_url, queue_name))
     for number in numbers(seed=1, sequences=20):
         player.play(number)
+    node.call("close", stem=queue_name)
+    node.call("clock", now=None)
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,8 @@ SAME_WORDS = {
 
 
 @pytest.fixture
-def sides(node_fleet, redis_url, queue_name):
+def sides(node, redis_url, queue_name):
     """Real BullMQ and bullrush on one queue of one database: nothing may be written by either."""
-    node = node_fleet.get("bullmq5")
     theirs, ours = NodeSide(node, 0, "bull", queue_name, words=True), QueueSide(redis_url, queue_name)
     theirs.prepare()
     yield theirs, ours
@@ -54,8 +53,7 @@ def test_an_id_that_would_break_the_queue_is_refused_by_us_alone(redis_url, queu
 
 
 @pytest.mark.parametrize("name", ["", "a:b"])
-def test_a_bad_queue_name_is_refused_in_the_same_words(node_fleet, redis_url, name):
-    node = node_fleet.get("bullmq5")
+def test_a_bad_queue_name_is_refused_in_the_same_words(node, redis_url, name):
     with pytest.raises(Exception, match="Queue name") as theirs:
         node.call("queue", at={"db": 0, "prefix": "bull", "queue": name}, method="count", args=[])
     with pytest.raises(errors.QueueNameError) as ours:

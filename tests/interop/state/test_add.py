@@ -1,4 +1,4 @@
-"""Adding: our scripts leave what BullMQ 5.62.0 leaves, compared after every step."""
+"""Adding: our scripts leave what BullMQ leaves, compared after every step."""
 
 import pytest
 

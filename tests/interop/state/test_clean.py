@@ -1,4 +1,4 @@
-"""Cleaning a queue and removing children from parents: the state of BullMQ 5.62.0."""
+"""Cleaning a queue and removing children from parents: the state of BullMQ."""
 
 import pytest
 
@@ -46,7 +46,7 @@ def test_the_limit(pair, type, limit):
 
 
 @pytest.fixture(params=["pair", "manual_pair"])
-def timed_pair(request):
+def timed_pair(request, peer):
     """Our scripts, then the whole of bullrush, on a stopped clock."""
     return request.getfixturevalue(request.param)
 

@@ -1,9 +1,10 @@
-"""Deduplication: which job owns the id, which is left out, and what frees it, as in BullMQ 5.62.0."""
+"""Deduplication: which job owns the id, which is left out, and what frees it, as in BullMQ."""
 
 from collections.abc import Callable
 
 import pytest
 
+from tests.interop.peers import Peer
 from tests.interop.sides.pair import Pair
 
 TTL = 60_000
@@ -21,7 +22,7 @@ MODES = {
 
 
 @pytest.fixture(params=["scripts", "api"])
-def either(request: pytest.FixtureRequest) -> Pair:
+def either(request: pytest.FixtureRequest, peer: Peer) -> Pair:
     """Real BullMQ beside our scripts, then beside bullrush job by job; both on a stopped clock."""
     pair: Pair = request.getfixturevalue("pair" if request.param == "scripts" else "manual_pair")
     return pair

@@ -1,4 +1,4 @@
-"""Fetching: our scripts leave what BullMQ 5.62.0 leaves, compared after every step."""
+"""Fetching: our scripts leave what BullMQ leaves, compared after every step."""
 
 LIMITER = {"limiter": {"max": 2, "duration": 10_000}}
 

@@ -1,4 +1,4 @@
-"""Finishing: our scripts leave what BullMQ 5.62.0 leaves, compared after every step."""
+"""Finishing: our scripts leave what BullMQ leaves, compared after every step."""
 
 import pytest
 

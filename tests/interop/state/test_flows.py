@@ -1,9 +1,10 @@
-"""Flows added and worked by us leave the state of BullMQ 5.62.0, across queues and prefixes."""
+"""Flows added and worked by us leave the state of BullMQ, across queues and prefixes."""
 
 from typing import Any
 
 import pytest
 
+from tests.interop.peers import Peer
 from tests.interop.sides.pair import Pair
 from tests.interop.sides.results import Failed
 
@@ -18,7 +19,7 @@ POLICIES: list[dict[str, Any]] = [
 
 
 @pytest.fixture(params=["scripts", "api"])
-def either(request: pytest.FixtureRequest) -> Pair:
+def either(request: pytest.FixtureRequest, peer: Peer) -> Pair:
     """Real BullMQ beside our scripts, then beside bullrush job by job; both on a stopped clock."""
     pair: Pair = request.getfixturevalue("pair" if request.param == "scripts" else "manual_pair")
     return pair

@@ -1,4 +1,4 @@
-"""Getters of a queue, as in BullMQ 5.62.0, and the small calls that change it."""
+"""Getters of a queue, as in BullMQ, and the small calls that change it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Managing a queue and editing its jobs leaves the state of BullMQ 5.62.0."""
+"""Managing a queue and editing its jobs leaves the state of BullMQ."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Jobs fetched and finished by manual workers leave the state of BullMQ 5.62.0."""
+"""Jobs fetched and finished by manual workers leave the state of BullMQ."""
 
 import inspect
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Retries, backoff, manual moves and stalled recovery leave the state of BullMQ 5.62.0."""
+"""Retries, backoff, manual moves and stalled recovery leave the state of BullMQ."""
 
 import pytest
 

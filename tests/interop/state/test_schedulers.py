@@ -1,4 +1,4 @@
-"""Jobs of Node's job scheduler, fetched and finished by us: the next iteration is added as by BullMQ 5.62.0."""
+"""Jobs of Node's job scheduler, fetched and finished by us: the next iteration is added as by BullMQ."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Job schedulers created, updated and removed leave the state of BullMQ 5.62.0."""
+"""Job schedulers created, updated and removed leave the state of BullMQ."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Workers: the same jobs run by BullMQ 5.62.0 and by ours leave the same state."""
+"""Workers: the same jobs run by BullMQ and by ours leave the same state."""
 
 import time
 
