@@ -20,7 +20,6 @@ from multiprocessing.queues import Queue as Pipe
 from typing import Any
 
 from bullrush.embedded import EmbeddedRedis
-from tests.interop.newer import looking_past
 from tests.interop.peers import FLOOR, PEERS, Peer
 from tests.interop.sides.node_process import NodeProcess
 from tests.interop.sides.pair import StateDiffers
@@ -65,15 +64,12 @@ class Game:
 
     play: str
     peer: Peer
-    look_past: bool
     shrink_seconds: float
     enough_differences: int
 
     def player(self, node: NodeProcess, url: str) -> Player:
         player = PLAYERS[self.play](node, url)
         player.shrink_seconds = self.shrink_seconds
-        if self.look_past:
-            player.pair.look_past = looking_past(self.peer)
         return player
 
 
@@ -140,11 +136,10 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--play", choices=PLAYERS, default="steps", help="twins: real BullMQ beside itself")
     parser.add_argument("--peer", choices=PEERS, default=FLOOR.name, help="beside which BullMQ for Node")
-    parser.add_argument("--look-past", action="store_true", help="leave out known differences that can be left out")
     parser.add_argument("--shrink", type=float, default=30, help="search so many seconds for a smaller sequence")
     parser.add_argument("--differences", type=int, default=5, help="end after so many; each is printed")
     asked = parser.parse_args()
-    game = Game(asked.play, PEERS[asked.peer], asked.look_past, asked.shrink, asked.differences)
+    game = Game(asked.play, PEERS[asked.peer], asked.shrink, asked.differences)
     beside = f"beside BullMQ {game.peer.version}"
     print(f"{asked.sequences:,} sequences of {asked.play} {beside}, seed {asked.seed}", flush=True)
     tally = fuzz(game, asked.sequences, asked.seed, asked.workers)

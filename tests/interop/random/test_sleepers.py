@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.interop.peers import FLOOR
 from tests.interop.sides.pair import Pair, Sides, StateDiffers
 from tests.interop.sides.script_side import ScriptSide
 
@@ -44,6 +45,8 @@ class Forgetful(ScriptSide):
     """Our scripts, one of which sets no marker."""
 
     forgets: str | None = None
+    #: It stands for real BullMQ of this version.
+    node = FLOOR
 
     def _source(self, script: str) -> str:
         source = super()._source(script)

@@ -62,8 +62,6 @@ class Pair:
         """
         self.queue = queue
         self.view = view
-        #: Leaves out known differences before ``view``; see `newer.py`.
-        self.look_past: Callable[[State], State] = lambda state: state
         #: Returns the part of a step's result that is compared.
         self.result_view: Callable[[Any], Any] = lambda result: result
         self.now = clock
@@ -210,5 +208,5 @@ class Pair:
 
     def states(self) -> tuple[State, State]:
         """Read what is compared of both key spaces."""
-        expected, actual = (self.view(self.look_past(read_state(client, self.queue))) for client in self.clients)
+        expected, actual = (self.view(read_state(client, self.queue)) for client in self.clients)
         return expected, actual
