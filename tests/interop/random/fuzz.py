@@ -23,6 +23,7 @@ from bullrush.embedded import EmbeddedRedis
 from tests.interop.peers import FLOOR, PEERS, Peer
 from tests.interop.sides.node_process import NodeProcess
 from tests.interop.sides.pair import StateDiffers
+from tests.interop.sides.timeless import without_parked
 
 from .sequences import Player, manual_pair, numbers, twin_pair, worker_run_pair
 from .worker_run_sequences import play_worker_runs, worker_run_sequences
@@ -70,6 +71,8 @@ class Game:
     def player(self, node: NodeProcess, url: str) -> Player:
         player = PLAYERS[self.play](node, url)
         player.shrink_seconds = self.shrink_seconds
+        if self.peer.major > FLOOR.major:
+            player.pair.result_view = without_parked
         return player
 
 

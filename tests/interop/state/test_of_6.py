@@ -15,7 +15,7 @@ from tests.interop.sides.manual_side import ManualSide
 from tests.interop.sides.node_side import NodeSide
 from tests.interop.sides.pair import EPOCH, Pair, Sides, StateDiffers
 from tests.interop.sides.script_side import ScriptSide
-from tests.interop.sides.timeless import without_traces
+from tests.interop.sides.timeless import without_parked, without_traces
 
 HOUR = 3_600_000
 
@@ -50,13 +50,6 @@ def _unprepared(side: ScriptSide) -> ScriptSide:
     return side
 
 
-def _without_parked(result: Any) -> Any:
-    """Our counts say for each queue how many jobs a client of 5 has parked; those of 6 say it only when asked."""
-    return (
-        {state: count for state, count in result.items() if state != "paused"} if isinstance(result, dict) else result
-    )
-
-
 def start(pair: Pair, queue: str = "", **opts: Any) -> str:
     """Add a job, let it start, and return its id."""
     id: str = pair.add("work", {}, queue=queue, **opts)
@@ -78,7 +71,7 @@ def test_a_paused_queue_keeps_its_jobs_where_they_wait(pair: Pair) -> None:
     ids = [pair.add("work", {}), pair.add("work", {}, priority=2), pair.add("work", {}, delay=HOUR)]
     pair.pause()
     assert pair.seen["wait"]["value"] == ids[:1]
-    pair.result_view = _without_parked
+    pair.result_view = without_parked
     pair.counts("waiting", "prioritized", "delayed")
     pair.ranges(["wait", "prioritized"])
     pair.state(ids[0])
