@@ -37,7 +37,7 @@ def test_info_has_counts_workers_and_rates(run: Callable, worked: Queue, redis_u
     assert f"{worked.name} (paused)" in table and "delayed" in table and "waiting-children" not in table
 
 
-def test_info_says_which_bullmq_a_queue_follows(run: Callable, worked: Queue, redis_url: str, redis: Redis) -> None:
+def test_info_says_the_version(run: Callable, worked: Queue, redis_url: str, redis: Redis) -> None:
     def shown() -> tuple[str | None, str | None, bool]:
         [info] = run("info", worked.name, "--json").json
         table = run("info", worked.name).out
