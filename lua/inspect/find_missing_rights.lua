@@ -18,7 +18,7 @@ local SHAPES = {
   { 'mget xlen zcard', key },
   { 'hdel hexists hget hmget hscan hstrlen lindex lpos lpush rpush sadd srem sismember smismember sscan', key, '0' },
   { 'bzpopmin expire incrby pexpire xdel zmscore zrank zrem zscan zscore', key, '0' },
-  { 'hincrby hset lrange lrem lset ltrim psetex set xrange xrevrange xtrim', key, '0', '0' },
+  { 'hincrby hset hsetnx lrange lrem lset ltrim psetex set xrange xrevrange xtrim', key, '0', '0' },
   { 'zadd zcount zrange zrangebyscore zremrangebyrank zremrangebyscore zrevrange', key, '0', '0' },
   { 'zrevrangebyscore', key, '0', '0' },
   { 'copy rename', key, key },
