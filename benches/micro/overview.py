@@ -166,13 +166,7 @@ async def _measure(url: str, redis: Redis) -> dict[str, list[list[str]]]:
             ),
         ],
         "queue": [
-            [
-                "one queue",
-                "Redis per refresh",
-                "its commands alone",
-                "commands",
-                f"of {_TABS} tabs",
-            ],
+            ["one queue", "Redis per refresh", "its commands alone", "commands", f"of {_TABS} tabs"],
             *one,
         ],
     }
