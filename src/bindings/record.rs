@@ -1,6 +1,7 @@
 //! A job as Python sees it: raw bytes, which the caller decodes when needed.
 
 use std::borrow::Cow;
+use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
@@ -90,6 +91,11 @@ impl PyJobRecord {
     #[getter]
     fn settled(&self) -> bool {
         self.held_job().is_some_and(|job| job.is_settled())
+    }
+
+    #[getter]
+    fn overdue(&self) -> bool {
+        self.held_job().is_some_and(|job| job.overdue.load(Ordering::Acquire))
     }
 
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

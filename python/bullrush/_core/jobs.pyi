@@ -30,6 +30,9 @@ class JobRecord:
     @property
     def settled(self) -> bool:
         """True once the worker has an outcome of this job: it drops any further one."""
+    @property
+    def overdue(self) -> bool:
+        """True while its handler runs on although the job has failed at its time limit."""
     def fields(self) -> dict[str, bytes]:
         """Return all raw hash fields."""
     def get(self, field: str) -> bytes | None:

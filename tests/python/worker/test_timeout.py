@@ -111,8 +111,26 @@ def test_the_log_names_a_job_once_whose_function_runs_on_and_holds_a_slot(
     slow.close()
     assert polite.is_failed()
     (warning,) = warnings()
-    assert f"Job {job.id} 'hang' of queue {queue.name!r} timed out after 100 ms, 0 s ago" in warning
+    assert f"Job {job.id} 'hang' of queue {queue.name!r} timed out 0 s ago" in warning
     assert "hold 1 of 2 slots" in warning
+
+
+def test_the_log_names_a_job_that_was_cancelled_before_it_timed_out(
+    queue: Queue, worker: Callable, caplog: Any, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr("bullrush.worker.running.slot_watch._PAUSE", 0.01)
+    monkeypatch.setattr("bullrush.worker.running.slot_watch._RUNS_ON", 0.1)
+    started, returned = threading.Event(), threading.Event()
+
+    def hang(job: Job) -> None:
+        started.set()
+        assert returned.wait(20)
+
+    slow = worker(hang, timeout=500, autorun=True)
+    job = queue.add("n")
+    assert started.wait(10) and slow.cancel_job(job.id, "nobody needs it")
+    wait_until(lambda: any("its function still runs" in one.getMessage() for one in caplog.records))
+    returned.set()
 
 
 def test_closing_does_not_wait_for_a_hung_thread(queue: Queue, worker: Callable) -> None:

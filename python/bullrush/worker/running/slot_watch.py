@@ -53,12 +53,12 @@ class SlotWatch:
 
     def _warn(self, job: JobRecord, seconds: float, held: int) -> None:
         _log.warning(
-            "Job %s %r of queue %r %s, %.0f s ago, and its function still runs. Such functions hold %d of %d slots: a "
-            "thread cannot be stopped; let the function look at job.cancelled, or give the worker isolation='process'",
+            "Job %s %r of queue %r timed out %.0f s ago, and its function still runs. Such functions hold %d of %d "
+            "slots: a thread cannot be stopped; let the function look at job.cancelled, or give the worker "
+            "isolation='process'",
             job.id,
             job.name,
             job.queue_name,
-            job.cancel_reason,
             seconds,
             held,
             self._threads.slots,

@@ -91,7 +91,7 @@ class ThreadRunner:
 
     def timed_out(self) -> list[JobRecord]:
         """Return the jobs that have timed out and whose functions still run, one for each thread."""
-        late = [[one for one in records if _has_timed_out(one)] for records in list(self._taken.values())]
+        late = [[one for one in records if one.overdue] for records in list(self._taken.values())]
         return [records[0] for records in late if records]
 
     def join(self) -> None:
@@ -129,7 +129,3 @@ class ThreadRunner:
                 last = self._alive == 0
             if last:
                 self.on_end()
-
-
-def _has_timed_out(record: JobRecord) -> bool:
-    return record.settled and (record.cancel_reason or "").startswith("timed out")
