@@ -103,12 +103,7 @@ pub enum Compat {
 
 /// Writes what every `Queue` of BullMQ writes when it is constructed, but leaves the version of one that was there
 /// first: others tell by it which rules a queue follows. Calls that only read or remove do not write this.
-pub(super) async fn write_meta(
-    link: &Link,
-    keys: &Keys,
-    max_len_events: i64,
-    compat: Option<Compat>,
-) -> Result<()> {
+pub(super) async fn write_meta(link: &Link, keys: &Keys, max_len_events: i64, compat: Option<Compat>) -> Result<()> {
     let mut read = redis::cmd("HGET");
     read.arg(keys.meta()).arg("version");
     let is_new = reply::optional(link.call(&read, Retry::Look).await?)?.is_none();
