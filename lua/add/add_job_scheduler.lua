@@ -63,7 +63,9 @@ local scheduler = { 'ic', stored[2] or '1', unpack(ARGV, 12) }
 if offset then
   scheduler[#scheduler + 1], scheduler[#scheduler + 2] = 'offset', offset
 end
-write_hash(scheduler_key, scheduler)
+if not (from and restarts) then
+  write_hash(scheduler_key, scheduler)
+end
 if from then
   remove_deduplication(P, waiting_id, call('HGET', P .. waiting_id, 'deid'))
   local replaced = P .. waiting_id -- its hash is written again or deleted below
@@ -80,4 +82,7 @@ local delay = store_scheduler_job(P, scheduler_id, slot, {
   lifo = ARGV[10] == '1',
   deid = ARGV[11],
 }, target, blocked, settings, from and { id = waiting_id, slot = latest, from = from, is_set = is_set })
+if from and restarts then -- last: a call that is made again after an error must find the old rule
+  write_hash(scheduler_key, scheduler)
+end
 return { 'repeat:' .. scheduler_id .. ':' .. string.format('%.0f', slot), delay }

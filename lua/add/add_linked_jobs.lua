@@ -6,8 +6,8 @@
 ---         delay, priority, lifo, ids ("0" from the counter, "1" custom, "2" made by the client), parent ("1": it waits
 ---         for children), parent_key, parent_json (both "" = none), deduplication_id ("" = none), deduplication_ttl (ms
 ---         or "0"), deduplication_flags (any of e = extend, r = replace, k = keep the last job while the owner is
----         active, s = a delayed owner gets the new delay); then per job `data` (ids "0") or `id, data`. opts_json is an object without jobId, which is added
----         here for custom ids.
+---         active, s = a delayed owner gets the new delay); then per job `data` (ids "0") or `id, data`. opts_json is
+---         an object without jobId, which is added here for custom ids.
 ---         A parent comes before its children and has no deduplication.
 ---         [, "fan_out": wakes a worker per job, see fan_out]
 --- Returns { ids, { 0-based positions of jobs that were not stored: the id existed, or another job is used instead },

@@ -1,4 +1,4 @@
--- A route follows the rules that its base follows now; see follows_6. If it cannot be written, the route has older ones.
+-- A route follows the rules that its base follows now; see follows_6. If that is refused, the route has older ones.
 local function follow_base(P, R)
   local rules = call('HMGET', P .. 'meta', 'ext:compat', 'version')
   for n, field in ipairs({ 'ext:compat', 'version' }) do

@@ -49,10 +49,10 @@ local function store_scheduler_job(P, scheduler_id, slot, job, target, blocked, 
         end
       end)
     end, function()
-      if replaced then
+      call('UNLINK', P .. id)
+      if replaced and call('ZSCORE', P .. 'repeat', scheduler_id) ~= replaced.slot then
         call('ZADD', P .. 'repeat', replaced.slot, scheduler_id)
       end
-      call('UNLINK', P .. id)
     end)
     if replaced then
       call('UNLINK', P .. replaced.id)

@@ -79,6 +79,22 @@ def test_children_that_exist_get_a_parent(scenarios, add, fetch, finish):
     assert scenarios.faults(Scenario(prepare, calls)) == {}
 
 
+@pytest.mark.parametrize("flags", ["", "e", "s"])
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_job_is_deduplicated_in_a_queue_of_bullmq_6(scenarios, run, client, flags, gone):
+    def prepare(queue):
+        client.hset(f"bull:{queue}:meta", "version", "bullmq:6.7.0")
+        if gone:
+            client.set(f"bull:{queue}:de:d", "gone")
+        else:
+            run("add/add_linked_jobs", queue, "", *linked(queue, "first", delay=9000, deduplication=("d", 0, "")))
+
+    def calls(queue):
+        return [("add/add_linked_jobs", "", *linked(queue, "second", delay=5000, deduplication=("d", 0, flags)))]
+
+    assert scenarios.faults(Scenario(prepare, calls)) == {}
+
+
 @pytest.mark.parametrize("flags", ["", "e", "r", "er"])
 @pytest.mark.parametrize("ttl", [0, 60_000_000])
 def test_a_job_is_deduplicated(scenarios, run, client, flags, ttl):
@@ -120,6 +136,19 @@ def test_a_scheduler_is_created_and_changed(scenarios, run, every, at):
 
     assert scenarios.faults(Scenario(nothing, lambda queue: [scheduler(every)])) == {}
     assert scenarios.faults(Scenario(prepare, lambda queue: [scheduler(every, at)])) == {}
+
+
+@pytest.mark.parametrize("at", [NOW, NOW + 9_000])
+def test_a_scheduler_of_bullmq_6_starts_anew(scenarios, run, client, at):
+    def prepare(queue):
+        client.hset(f"bull:{queue}:meta", "version", "bullmq:6.7.0")
+        script, *args = scheduler(10_000)
+        run(script, queue, *args)
+
+    faults = scenarios.faults(Scenario(prepare, lambda queue: [scheduler(60_000, at)]))
+    # The old job has been replaced when the rest is refused. What is left of it is in no state, as above.
+    replaced = f"after the failure: {{'repeat:s:{NOW}'"
+    assert {command: fault for command, fault in faults.items() if not fault.startswith(replaced)} == {}
 
 
 def test_the_next_job_of_a_scheduler_is_added(scenarios, run, fetch):

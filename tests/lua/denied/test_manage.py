@@ -39,8 +39,13 @@ def test_a_finished_job_runs_again(scenarios, finished, state, lifo):
 
 
 @STATES
-def test_finished_jobs_run_again(scenarios, finished, state):
-    faults = scenarios.faults(Scenario(finished(state), lambda queue: [("manage/retry_jobs", state, 100, NOW + 1)]))
+@pytest.mark.parametrize("version", ["bullmq:5.62.0", "bullmq:6.7.0"])
+def test_finished_jobs_run_again(scenarios, finished, client, state, version):
+    def prepare(queue):
+        client.hset(f"bull:{queue}:meta", "version", version)
+        finished(state)(queue)
+
+    faults = scenarios.faults(Scenario(prepare, lambda queue: [("manage/retry_jobs", state, 100, NOW + 1)]))
     assert faults == {}
 
 
