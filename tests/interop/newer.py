@@ -30,7 +30,8 @@ class Difference:
     #: What BullMQ does there, and what bullrush does.
     theirs: str
     ours: str
-    #: The tests that see it: ``room/file::test``, or ``...[part]`` for those with that parameter only.
+    #: The tests that see it: ``room/file::test``, or ``...[part]`` for those with that parameter only. Without one it is
+    #: seen by random sequences.
     tests: tuple[str, ...] = ()
     #: Makes the state of both sides equal where they differ only in this.
     look_past: Callable[[State], State] | None = None
@@ -286,6 +287,12 @@ DIFFERENCES: Final = (
             "state/test_flows.py::test_a_child_whose_parent_is_gone_keeps_the_dead_link",
             "state/test_flows.py::test_a_job_that_exists_gets_a_parent[dead]",
         ),
+    ),
+    Difference(
+        "`maxStartedAttempts`",
+        SINCE_6,
+        "a job that fails at its last start fails for good, with its own error",
+        "it is retried, and the next fetch fails it: `job started more than allowable limit`",
     ),
     Difference(
         "a failure with a backoff",
