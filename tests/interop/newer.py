@@ -28,7 +28,8 @@ class Difference:
     #: What BullMQ does there, and what bullrush does.
     theirs: str
     ours: str
-    #: The tests that see it: ``room/file::test``, or ``...[part]`` for those with that parameter only.
+    #: The tests that see it: ``room/file::test``, or ``...[part]`` for those with that parameter only. Without one it is
+    #: seen by random sequences.
     tests: tuple[str, ...] = ()
 
     def is_seen_by(self, test: str) -> bool:
@@ -173,6 +174,12 @@ DIFFERENCES: Final = (
         "a new parent gets it",
         "it keeps the link to the old one, as in a queue of 5",
         ("state/test_flows.py::test_a_child_whose_parent_is_gone_keeps_the_dead_link",),
+    ),
+    Difference(
+        "`maxStartedAttempts`",
+        SINCE_6,
+        "a job that fails at its last start fails for good, with its own error",
+        "it is retried, and the next fetch fails it: `job started more than allowable limit`",
     ),
     Difference(
         "a failure with a backoff",

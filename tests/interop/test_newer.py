@@ -10,7 +10,7 @@ def test_the_page_shows_the_table() -> None:
     assert all(line in text for line in newer.rows())
 
 
-def test_each_row_names_tests_that_exist() -> None:
+def test_rows_name_tests_that_exist() -> None:
     for row in newer.DIFFERENCES:
         for test in row.tests:
             file, _, name = test.partition("::")

@@ -14,6 +14,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from tests.interop.peers import NEWEST_6
 from tests.interop.sides.pair import Pair
 from tests.interop.sides.state import State, by_job, unordered
 from tests.interop.sides.timeless import STEP_MS, without_times, without_wake_ups
@@ -140,6 +141,8 @@ class WorkerRunSequence:
         one_by_one = worker["concurrency"] == 1 and worker["kind"] != "batch"
         self.determined = one_by_one and worker["prefetch"] == 0 and not self._short
         self._worker = {name: value for name, value in worker.items() if name != "short"}
+        # 6.x has no `Job.discard` any more.
+        self._lacks_discard = pair.on("").foreign.node.major >= NEWEST_6.major
         self._made = 0
         self.counts: Counter[str] = Counter()
         self.pair_view()
@@ -189,6 +192,7 @@ class WorkerRunSequence:
             opts = {name: value for name, value in opts.items() if name != "deduplication"}
             kept = {name: value for name, value in policy.items() if self.determined or name not in HASTY_POLICIES}
             opts |= {**kept, "jobId": f"f{self._made}"}
+        runs = [[action for action in one if not (self._lacks_discard and action[0] == "discard")] for one in runs]
         data = {"runs": units.actions(runs, self.determined)}
         return {"name": "work", "queueName": f"@{queue}", "data": data, "opts": opts}
 
