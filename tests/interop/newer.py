@@ -28,8 +28,8 @@ class Difference:
     #: What BullMQ does there, and what bullrush does.
     theirs: str
     ours: str
-    #: The tests that see it: ``room/file::test``, or ``...[part]`` for those with that parameter only. Without a test it
-    #: is seen by random sequences.
+    #: The tests that see it: ``room/file::test``, or ``...[part]`` for those with that parameter only. Without
+    #: one it is seen by random sequences.
     tests: tuple[str, ...] = ()
 
     def is_seen_by(self, test: str) -> bool:
