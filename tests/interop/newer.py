@@ -30,8 +30,8 @@ class Difference:
     #: What BullMQ does there, and what bullrush does.
     theirs: str
     ours: str
-    #: The tests that see it: ``room/file::test``, or ``...[part]`` for those with that parameter only. Without one it is
-    #: seen by random sequences.
+    #: The tests that see it: ``room/file::test``, or ``...[part]`` for those with that parameter only. Without
+    #: one it is seen by random sequences.
     tests: tuple[str, ...] = ()
     #: Makes the state of both sides equal where they differ only in this.
     look_past: Callable[[State], State] | None = None
