@@ -53,6 +53,7 @@ def test_a_blocked_loop_is_in_health_metrics_and_once_in_the_log(
     running = worker(handle, autorun=True, concurrency=2)
     awaits = queue.add("awaits")
     wait_until(lambda: awaits.get_state() == "active")
+    wait_until(lambda: running.health().loop_lag is not None, "it has been measured once")
     assert lag_of(running) < 1
     blocks = queue.add("blocks")
     wait_until(lambda: lag_of(running) > 1.5)
