@@ -133,11 +133,11 @@ def test_both_sides_read_the_same_dependencies(ours, theirs, queue_name):
 
 
 @pytest.fixture
-def paused_by_both(ours, new, redis):
-    """Our queue, paused by version 6 with a job in `wait`, and another one in `paused`."""
+def paused_by_both(ours, old, new, redis):
+    """Our queue, paused by version 6 with a job in `wait`, and one of version 5 in `paused`."""
     new.add("new", {})
     new.call("pause")
-    ours.add("ours")
+    old.add("old", {})
     assert redis.lrange(ours.to_key("wait"), 0, -1) == ["1"]
     assert redis.lrange(ours.to_key("paused"), 0, -1) == ["2"]
     return ours
