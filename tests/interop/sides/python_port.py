@@ -68,10 +68,11 @@ class PortQueue:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
 
-        thread = threading.Thread(target=lambda: asyncio.run(run()))
+        # Seldom not even a cancelled one ends: nothing waits for it then.
+        thread = threading.Thread(target=lambda: asyncio.run(run()), daemon=True)
         thread.start()
         try:
             yield
         finally:
             stopped.set()
-            thread.join()
+            thread.join(10)
