@@ -97,6 +97,14 @@ FAMILY_ACTIONS = ("add_child", "wait_children", "children_values")
 HASTY_POLICIES = ("failParentOnFailure", "continueParentOnFailure")
 
 
+def _hasty(name: str, value: Any) -> bool:
+    """Whether it matters for an option which of two jobs is first.
+
+    A last child that is removed sends its parent to `wait` whatever its priority is.
+    """
+    return name in ("deduplication", *HASTY_POLICIES) or (name == "removeOnFail" and value is True)
+
+
 @dataclass(frozen=True)
 class Units:
     """Turns the delays of one job, drawn as multiples, into ms."""
@@ -114,12 +122,8 @@ class Units:
             return {**value, "delay": value["delay"] * self.ms}
         return value * self.ms
 
-    def options(self, opts: dict[str, Any], determined: bool) -> dict[str, Any]:
-        timed = {name: self.of(value) if name in ("delay", "backoff") else value for name, value in opts.items()}
-        if determined:
-            return timed
-        # Which of two jobs is first is not determined.
-        return {name: value for name, value in timed.items() if name != "deduplication"}
+    def options(self, opts: dict[str, Any]) -> dict[str, Any]:
+        return {name: self.of(value) if name in ("delay", "backoff") else value for name, value in opts.items()}
 
     def actions(self, runs: list[list[Any]], determined: bool) -> list[Any]:
         return [
@@ -187,11 +191,12 @@ class WorkerRunSequence:
         """Build a job; in a flow it has a policy, and a fixed id, since random ids would differ."""
         self._made += 1
         units = Units(self._made, self._short)
-        opts = units.options(opts, self.determined)
+        opts = units.options(opts)
         if policy is not None:
             opts = {name: value for name, value in opts.items() if name != "deduplication"}
-            kept = {name: value for name, value in policy.items() if self.determined or name not in HASTY_POLICIES}
-            opts |= {**kept, "jobId": f"f{self._made}"}
+            opts |= {**policy, "jobId": f"f{self._made}"}
+        if not self.determined:
+            opts = {name: value for name, value in opts.items() if not _hasty(name, value)}
         runs = [[action for action in one if not (self._lacks_discard and action[0] == "discard")] for one in runs]
         data = {"runs": units.actions(runs, self.determined)}
         return {"name": "work", "queueName": f"@{queue}", "data": data, "opts": opts}
@@ -204,7 +209,7 @@ class WorkerRunSequence:
 
 
 def without_claims(state: State) -> State:
-    """Leave out the events of jobs that were prefetched and given back."""
+    """Leave out the events of jobs that were prefetched and given back, and how often in a row a queue was drained."""
     return {
         key: {**entry, "value": {job: _started(events) for job, events in entry["value"].items()}}
         if entry["type"] == "stream"
@@ -216,16 +221,12 @@ def without_claims(state: State) -> State:
 def _started(events: list[Any]) -> list[Any]:
     kept: list[Any] = []
     for fields in events:
-        event = dict(fields)
-        if event["event"] == "waiting" and event.get("prev") == "active" and kept and _is_active(kept[-1]):
+        event, before = dict(fields), dict(kept[-1]) if kept else {"event": None}
+        if event["event"] == "waiting" and event.get("prev") == "active" and before["event"] == "active":
             kept.pop()
-        else:
+        elif not event["event"] == before["event"] == "drained":
             kept.append(fields)
     return kept
-
-
-def _is_active(fields: Any) -> bool:
-    return dict(fields)["event"] == "active"
 
 
 def _as_json(value: Any) -> str:
