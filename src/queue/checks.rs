@@ -107,13 +107,14 @@ pub(super) async fn write_meta(link: &Link, keys: &Keys, max_len_events: i64, co
     let (mut settings, mut version) = (redis::cmd("HSET"), redis::cmd("HSETNX"));
     settings.arg(keys.meta()).arg("opts.maxLenEvents").arg(max_len_events);
     version.arg(keys.meta()).arg("version").arg(VERSION);
-    let mut writes = vec![version];
     match compat {
         Some(Compat::Five) => drop(settings.arg(COMPAT).arg("5")),
         Some(Compat::Six) => drop(settings.arg(COMPAT).arg("6")),
-        Some(Compat::Auto) => writes.push(command("HDEL", &[keys.meta(), COMPAT])),
-        None => {}
+        Some(Compat::Auto) | None => {}
     }
-    writes.insert(0, settings);
+    let mut writes = vec![settings, version];
+    if matches!(compat, Some(Compat::Auto)) {
+        writes.push(command("HDEL", &[keys.meta(), COMPAT]));
+    }
     link.pipeline(&writes, Retry::Safe).await?.into_iter().collect::<Result<Vec<_>>>().map(drop)
 }

@@ -4,6 +4,8 @@ local function follow_base(P, R)
   for n, field in ipairs({ 'ext:compat', 'version' }) do
     if rules[n] then
       redis.pcall('HSET', R .. 'meta', field, rules[n])
+    else
+      redis.pcall('HDEL', R .. 'meta', field)
     end
   end
 end

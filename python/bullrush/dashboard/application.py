@@ -164,8 +164,8 @@ class Dashboard:
                 await look_at_owner(asked)
             if route.right != "each":
                 await viewer.demand(route.right, asked.queue_name)
-            if not is_polled(request):
-                self._source.forget()  # somebody has loaded the page, and wants to see what is
+            if "queue" in named and not is_polled(request):
+                self._source.forget(asked.queue_name)  # somebody has loaded its page, and wants to see what is
             if isinstance(route, Change):
                 return self._changed(asked, await route.make(asked))
             if route.is_live and is_polled(request):

@@ -98,6 +98,9 @@ class OfQueues(Generic[T]):
             self._kept.popitem(last=False)
         return await kept.value(unless)
 
-    def forget(self) -> None:
-        """Ask anew."""
-        self._kept.clear()
+    def forget(self, queue: str | None) -> None:
+        """Ask anew about a queue; None = about all of them."""
+        if queue is None:
+            self._kept.clear()
+        else:
+            self._kept.pop(queue, None)

@@ -93,10 +93,10 @@ class Source:
         self.routes = OfQueues(_find_routes, LOOK_EVERY)
         self.failures = OfQueues(lambda queue: queue.failures(_NEWEST), _GROUP_EVERY)
 
-    def forget(self) -> None:
-        """Forget what is known of single queues: what is asked for next is of now."""
+    def forget(self, queue: str | None = None) -> None:
+        """Forget what is known of a queue, or of each: what is asked for next is of now."""
         for one in (self.workers, self.routes, self.failures):
-            one.forget()
+            one.forget(queue)
 
     def queue(self, name: str) -> Queue:
         """Return the handle of a queue, whether it exists or not.

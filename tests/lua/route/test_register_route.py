@@ -136,6 +136,9 @@ def test_a_route_follows_the_version_of_its_base_at_each_registration(register, 
     client.hset(f"bull:{queue}:meta", mapping={"version": "bullmq:5.81.5", "ext:compat": "6"})
     register()
     assert client.hgetall(route) == {"version": "bullmq:5.81.5", "ext:compat": "6"}
+    client.hdel(f"bull:{queue}:meta", "ext:compat")
+    register()
+    assert client.hgetall(route) == {"version": "bullmq:5.81.5"}
 
 
 @pytest.mark.parametrize("version", ["bullmq:5.62.0", "bullmq:6.7.0"])
