@@ -1,10 +1,10 @@
 """bullrush: a job queue for Python and Spark that speaks the BullMQ wire protocol."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bullrush import aio, errors
 from bullrush._core import __version__
+from bullrush.base.first_use import at_first_use
 from bullrush.errors import (
     DelayedError,
     PermanentError,
@@ -66,12 +66,13 @@ __all__ = [
     "errors",
 ]
 
-_ROOMS = {"LegacyQueue": "bullrush.legacy", "Notifications": "bullrush.notifications"}
+_TASKS = ("AsyncTaskJob", "Depends", "Middleware", "Task", "TaskJob", "Tasks", "aenqueue_many", "enqueue_many")
 
-
-def __getattr__(name: str) -> Any:
-    """Import what not every program needs at its first use: others start sooner."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    room = importlib.import_module(_ROOMS.get(name, "bullrush.tasks"))
-    return getattr(room, name)
+__getattr__ = at_first_use(
+    __name__,
+    {
+        "LegacyQueue": "bullrush.legacy",
+        "Notifications": "bullrush.notifications",
+        **dict.fromkeys(_TASKS, "bullrush.tasks"),
+    },
+)

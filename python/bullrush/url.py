@@ -74,3 +74,8 @@ def user_of(url: str) -> str | None:
 def database(url: str) -> int:
     """Return the number of the database of a URL that can be read."""
     return read_url(url).database
+
+
+def is_cluster(url: str) -> bool:
+    """Tell whether a URL that can be read is that of a cluster."""
+    return read_url(url).is_cluster

@@ -15,6 +15,7 @@ pub struct PyUrlParts {
     address: String,
     user: Option<String>,
     database: i64,
+    is_cluster: bool,
 }
 
 /// Reads the URL of a server, or of several.
@@ -22,7 +23,8 @@ pub struct PyUrlParts {
 pub fn read_url(py: Python<'_>, url: &str) -> PyResult<PyUrlParts> {
     let endpoint = Endpoint::parse(url).map_err(|error| to_py_err(py, &error))?;
     let user = endpoint.user().map(str::to_owned);
-    Ok(PyUrlParts { address: endpoint.to_string(), user, database: endpoint.database() })
+    let (database, is_cluster) = (endpoint.database(), endpoint.is_cluster());
+    Ok(PyUrlParts { address: endpoint.to_string(), user, database, is_cluster })
 }
 
 /// The URL without its password, for logs and `repr`.

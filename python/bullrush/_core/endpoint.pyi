@@ -13,6 +13,7 @@ class UrlParts:
     address: str
     user: str | None
     database: int
+    is_cluster: bool
 
 def read_url(url: str) -> UrlParts: ...
 def mask_url(url: str) -> str:

@@ -1,7 +1,6 @@
 """bullrush for asyncio: the same classes with the same arguments; calls are awaited."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bullrush.aio.discovery import queue_names
 from bullrush.aio.events import QueueEvents
@@ -11,6 +10,7 @@ from bullrush.aio.job import Job, current_job
 from bullrush.aio.queue import Queue
 from bullrush.aio.scheduler import JobScheduler
 from bullrush.aio.worker import Worker
+from bullrush.base.first_use import at_first_use
 
 if TYPE_CHECKING:
     from bullrush.aio.notifications import Notifications
@@ -30,11 +30,6 @@ __all__ = [
     "queue_names",
 ]
 
-_ROOMS = {"LegacyQueue": "bullrush.legacy.aio", "Notifications": "bullrush.aio.notifications"}
-
-
-def __getattr__(name: str) -> Any:
-    """Import what not every program needs at its first use: others start sooner."""
-    if name not in _ROOMS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_ROOMS[name]), name)
+__getattr__ = at_first_use(
+    __name__, {"LegacyQueue": "bullrush.legacy.aio", "Notifications": "bullrush.aio.notifications"}
+)

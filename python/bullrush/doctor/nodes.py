@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
-from urllib.parse import urlsplit
 
 from bullrush.doctor.reading import ANY_QUEUE, QueueUnderTest, Server
 from bullrush.errors import ConnectionLostError
 from bullrush.extending import Master, find_masters, key_slot
-from bullrush.url import resolve
+from bullrush.url import is_cluster, resolve
 
 #: Their slots are far from each other.
 _TAGS: Final = ("{3}", "{2}", "{1}", "{0}")
@@ -24,7 +23,7 @@ class Nodes:
         """Take where the queues are."""
         self._url, self._prefix, self._timeout = resolve(url), prefix, timeout
         #: The URL is that of a cluster.
-        self.is_cluster: Final = urlsplit(self._url).scheme.endswith("+cluster")
+        self.is_cluster: Final = is_cluster(self._url)
         self._any = Server(self._url, prefix, timeout)
         self._masters: dict[Server, Master] = {}
         self._left_out: set[Server] = set()

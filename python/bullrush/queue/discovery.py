@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Final, NamedTuple
-from urllib.parse import urlsplit
 
 from bullrush._core import CoreQueue, key_slot
 from bullrush.base.operation import reply, run_blocking
 from bullrush.errors import QueueNameError
-from bullrush.url import check_url, resolve
+from bullrush.url import check_url, is_cluster, resolve
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.values.encoding import encode
@@ -135,7 +134,7 @@ class QueueScan:
         """Return a handle on each server that may have such queues."""
         server = self._server(_ANY_QUEUE)
         has_tag = key_slot(f"{self._start}a") == key_slot(f"{self._start}b")
-        if not urlsplit(self._url).scheme.endswith("+cluster") or has_tag:
+        if not is_cluster(self._url) or has_tag:
             return [server]
         return [self._server(master.tag) for master in await find_masters(server)]
 

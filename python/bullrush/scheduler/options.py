@@ -5,7 +5,6 @@ They are checked and turned into BullMQ's stored form.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, TypedDict
@@ -230,4 +229,6 @@ def oldest_stem(key: str) -> str | None:
 
 
 def _md5(text: str) -> str:
+    import hashlib  # here, since only repeatable jobs of older versions need it
+
     return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()

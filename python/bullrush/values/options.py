@@ -8,9 +8,8 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, Final, ForwardRef, TypeVar, get_type_hints
+from typing import Any, Final, ForwardRef, NamedTuple, TypeVar, get_type_hints
 
 from bullrush.values.checks import Check
 from bullrush.values.naming import check_known
@@ -26,8 +25,7 @@ class Settings(SimpleNamespace):
         return f"<options {', '.join(vars(self))}>"
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(NamedTuple):
     """What is known of an option beside its name and its type.
 
     Attributes:

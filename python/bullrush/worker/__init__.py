@@ -1,11 +1,16 @@
 """Workers: they take jobs, run handlers and report the results."""
 
-from bullrush.worker.monitoring.health import WorkerHealth
+from typing import TYPE_CHECKING
+
+from bullrush.base.first_use import at_first_use
 from bullrush.worker.monitoring.scripts import ScriptTimes
 from bullrush.worker.options import BatchHandler, Handler, LimiterOptions, MetricsOptions, WorkerOptions
 from bullrush.worker.routes import HandlerSource, Route
 from bullrush.worker.running.run import RunStats
 from bullrush.worker.worker import Worker
+
+if TYPE_CHECKING:
+    from bullrush.worker.monitoring.health import WorkerHealth
 
 __all__ = [
     "BatchHandler",
@@ -20,3 +25,5 @@ __all__ = [
     "WorkerHealth",
     "WorkerOptions",
 ]
+
+__getattr__ = at_first_use(__name__, {"WorkerHealth": "bullrush.worker.monitoring.health"})

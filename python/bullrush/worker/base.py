@@ -22,8 +22,6 @@ from bullrush.telemetry.spans import WORKER_SPANS
 from bullrush.values.encoding import JSON, encode
 from bullrush.values.options import Settings
 from bullrush.worker.handlers.given import given_handlers
-from bullrush.worker.lanes.lane import Lane
-from bullrush.worker.lanes.sources import LaneSources
 from bullrush.worker.options import Handler, WorkerOptions, checked_worker_options, core_options, with_defaults
 from bullrush.worker.routes import HandlerSource, is_source
 from bullrush.worker.running.run import WorkerRun
@@ -36,6 +34,8 @@ if TYPE_CHECKING:
     from bullrush.job.owner import BackoffStrategy, JobWorker
     from bullrush.job.record import Record
     from bullrush.routing import Profile
+    from bullrush.worker.lanes.lane import Lane
+    from bullrush.worker.lanes.sources import LaneSources
 
 #: Every event, and the arguments of its listeners.
 EVENTS: Final = {

@@ -14,13 +14,10 @@ from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.worker.base import WorkerBase
 from bullrush.worker.lanes.held import ids_by_queue
-from bullrush.worker.lanes.sources import LaneSources
 from bullrush.worker.logs import log_close, log_many_slots, log_never_ran, log_without_effect, logs_failures
 from bullrush.worker.manual import NO_FUNCTION
 from bullrush.worker.option_checks import check_concurrency
 from bullrush.worker.options import core_options
-from bullrush.worker.reporter import Reporter
-from bullrush.worker.running.choice import new_runner
 from bullrush.worker.running.loops import LoopRunner
 from bullrush.worker.running.run import WorkerRun
 from bullrush.worker.running.runner import Runner
@@ -50,6 +47,10 @@ class RunCalls(WorkerBase[JobT]):
         The way there is ``src/bindings/worker/mod.rs::start``.
         Handlers start with `WorkerRun.start_handlers`.
         """
+        # Imported here, since most programs run no worker: they start sooner.
+        from bullrush.worker.lanes.sources import LaneSources
+        from bullrush.worker.reporter import Reporter
+
         self._was_used = True
         if until is not None and until not in _UNTIL:
             raise InvalidOptionError(f"until must be None, 'empty' or 'drained', not {until!r}")
@@ -104,6 +105,8 @@ class RunCalls(WorkerBase[JobT]):
         )
 
     def _new_runner(self, core: CoreWorker) -> Runner:
+        from bullrush.worker.running.choice import new_runner  # here, as in `_start_fetching`
+
         return new_runner(
             self._job_worker,
             core,

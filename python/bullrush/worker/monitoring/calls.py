@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from bullrush.base.due import STUCK_AFTER
 from bullrush.base.operation import operation
@@ -11,9 +12,10 @@ from bullrush.job.job import JobT
 from bullrush.values import checks
 from bullrush.values.checks import Duration
 from bullrush.worker.base import WorkerBase
-from bullrush.worker.monitoring.health import Monitor, WorkerHealth
-from bullrush.worker.monitoring.prometheus import worker_page
 from bullrush.worker.running.run import RunStats
+
+if TYPE_CHECKING:
+    from bullrush.worker.monitoring.health import Monitor, WorkerHealth
 
 
 class MonitorCalls(WorkerBase[JobT]):
@@ -21,6 +23,9 @@ class MonitorCalls(WorkerBase[JobT]):
 
     @cached_property
     def _monitor(self) -> Monitor:
+        # Imported here, since most workers are not asked: programs start sooner.
+        from bullrush.worker.monitoring.health import Monitor
+
         return Monitor(self)
 
     @operation
@@ -59,6 +64,8 @@ class MonitorCalls(WorkerBase[JobT]):
         Raises:
             InvalidOptionError: a label has a name that Prometheus does not allow.
         """
+        from bullrush.worker.monitoring.prometheus import worker_page  # here, as in `_monitor`
+
         found = None
         if checks.boolean("problems", problems):
             found = (await self._monitor.health(STUCK_AFTER)).problems
