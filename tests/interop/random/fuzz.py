@@ -3,7 +3,8 @@
 ``python -m tests.interop.random.fuzz --sequences 20000 --seed 1 --workers 2``
 
 ``--play workers`` runs workers of both sides instead of calling single steps. ``fan-out`` and ``fan-out-workers`` are
-the same with the option ``fan_out`` of bullrush. ``--peer`` is the BullMQ beside which they are played.
+the same with the option ``fan_out`` of bullrush. With ``getters`` both read one queue after each step. ``--peer`` is
+the BullMQ beside which they are played.
 
 Prints progress, every difference as runnable code, the counts of steps, and ends with 1 if anything differed.
 """
@@ -25,7 +26,8 @@ from tests.interop.sides.node_process import NodeProcess
 from tests.interop.sides.pair import StateDiffers
 from tests.interop.sides.timeless import without_parked
 
-from .sequences import Player, manual_pair, numbers, twin_pair, worker_run_pair
+from .getters import play_getters, visits
+from .sequences import Player, manual_pair, numbers, sequences, twin_pair, worker_run_pair
 from .worker_run_sequences import play_worker_runs, worker_run_sequences
 
 REPORT_SECONDS = 1.0 if sys.stdout.isatty() else 10.0
@@ -33,6 +35,7 @@ REPORT_SECONDS = 1.0 if sys.stdout.isatty() else 10.0
 PLAYERS: dict[str, Callable[[NodeProcess, str], Player]] = {
     "steps": lambda node, url: Player(manual_pair(node, url, "fuzz")),
     "fan-out": lambda node, url: Player(manual_pair(node, url, "fuzz", fan_out=True)),
+    "getters": lambda node, url: Player(manual_pair(node, url, "fuzz"), sequences(visits), play_getters),
     "twins": lambda node, url: Player(twin_pair(node, url, "fuzz")),
     "workers": lambda node, url: _worker_runs(node, url),
     "fan-out-workers": lambda node, url: _worker_runs(node, url, fan_out=True),

@@ -42,7 +42,7 @@ class StepCalls:
             queue, *args = args
             getattr(self.pair, name)(*args, queue=queue)
         else:
-            queue, id = self._pick(args[0], *_MEANT_FOR.get(name, ()))
+            queue, id = self.pick(args[0], *_MEANT_FOR.get(name, ()))
             getattr(self.pair, name)(id, *args[1:], queue=queue)
 
     # what is there
@@ -63,14 +63,15 @@ class StepCalls:
             found.append((stems.get(stem, ""), key.removeprefix(stem)))
         return sorted(found)
 
-    def _pick(self, number: int, *places: str) -> Where:
+    def pick(self, number: int, *places: str) -> Where:
+        """Return the queue and the id of a job: one in those places if there is any, by its number."""
         meant = self._in(*places) if number < WILD else []
         candidates = meant or [*self._all(), NOBODY]
         return candidates[number % len(candidates)]
 
     def _held(self, number: int) -> tuple[str, str, str]:
         """Pick an active job; return its queue, id and token."""
-        queue, id = self._pick(number, "active")
+        queue, id = self.pick(number, "active")
         token = "t:wrong" if number == WILD else self._value(queue, f"{id}:lock", "t:lost")
         return queue, id, token
 
@@ -88,7 +89,7 @@ class StepCalls:
 
     # workers
     def _fetch(self, number: int, worker: dict[str, Any]) -> None:
-        queue, _ = self._pick(number, "wait", "prioritized", "delayed")
+        queue, _ = self.pick(number, "wait", "prioritized", "delayed")
         self.fetches += 1
         self.pair.fetch(f"t:{self.fetches}", **worker, queue=queue)
 
@@ -123,7 +124,7 @@ class StepCalls:
         self.pair.extend_locks(60_000, {id: token}, queue=queue)
 
     def _lose_lock(self, number: int) -> None:
-        queue, id = self._pick(number, "active")
+        queue, id = self.pick(number, "active")
         self.pair.expire(f"{id}:lock", queue)
 
     def _stalled(self, queue: str, worker: dict[str, Any]) -> None:
@@ -141,7 +142,7 @@ class StepCalls:
         self.pair.promote_many([*delayed[:most], *delayed[:1], NOBODY[1]], queue=queue)
 
     def _remove_child_dependency(self, number: int) -> None:
-        queue, id = self._pick(number, *_MEANT_FOR["remove_child_dependency"])
+        queue, id = self.pick(number, *_MEANT_FOR["remove_child_dependency"])
         job = self._value(queue, id, {})
         # A child without a parent still has the parent in its options, which BullMQ uses. docs/interop.md,
         # "Differences".
@@ -149,7 +150,7 @@ class StepCalls:
             self.pair.remove_child_dependency(id, queue=queue)
 
     def _retry(self, number: int, state: str) -> None:
-        queue, id = self._pick(number, *_MEANT_FOR["retry"])
+        queue, id = self.pick(number, *_MEANT_FOR["retry"])
         parent = self._value(queue, id, {}).get("parentKey", "")
         known = parent.removeprefix(f"bull:{self.pair.queue}").removeprefix(":")
         # BullMQ stops half-way when the parent ignored the child's failure. docs/interop.md, "Differences".
@@ -215,11 +216,11 @@ class StepCalls:
         self.pair.set_global_rate_limit(max, 10_000, queue=queue)
 
     def _log(self, number: int) -> None:
-        queue, id = self._pick(number)
+        queue, id = self.pick(number)
         self.pair.log(id, "a row", queue=queue)
 
     def _add_log(self, number: int, keep: int | None) -> None:
-        queue, id = self._pick(number)
+        queue, id = self.pick(number)
         self.pair.add_log(id, "a row", keep, queue=queue)
 
     # getters: what a client sees, compared as results
@@ -234,7 +235,7 @@ class StepCalls:
         self.pair.counts_per_priority([0, 1, 2], queue=queue)
 
     def _look_at_job(self, number: int) -> None:
-        queue, id = self._pick(number, "waiting-children", "failed", "completed", "delayed")
+        queue, id = self.pick(number, "waiting-children", "failed", "completed", "delayed")
         self.pair.job(id, queue=queue)
         self.pair.state(id, queue=queue)
         self.pair.dependencies(id, queue=queue)

@@ -281,6 +281,22 @@ class NodeSide:
     def counts(self, *types: str) -> Any:
         return self.call("queue", method="getJobCounts", args=list(types))
 
+    def count(self, *types: str) -> Any:
+        """Return how many jobs there are of those states together; of none: how many wait."""
+        return self.call("queue", method="getJobCountByTypes" if types else "count", args=list(types))
+
+    def count_of(self, state: str) -> Any:
+        """Return how many jobs of one state there are, such as ``WaitingChildren``."""
+        return self.call("queue", method=f"get{state}Count", args=[])
+
+    def jobs_of(self, state: str, start: int, end: int) -> Any:
+        """Return the ids of the jobs of one state, such as ``WaitingChildren``."""
+        return [job["id"] for job in self.call("queue", method=f"get{state}", args=[start, end])]
+
+    def jobs(self, types: list[str], start: int, end: int, asc: bool) -> Any:
+        """Return the ids of the jobs of some states."""
+        return [job["id"] for job in self.call("queue", method="getJobs", args=[types, start, end, asc]) if job]
+
     def ranges(self, types: list[str], start: int = 0, end: int = -1, asc: bool = False) -> Any:
         return self.call("queue", method="getRanges", args=[types, start, end, asc])
 

@@ -178,9 +178,18 @@ class Pair:
     def _compare(self, expected: Any, actual: Any) -> None:
         before, after = self.states()
         self.seen = before
-        if before != after or expected != actual:
-            found = [*differences(expected, actual, "result"), *differences(before, after)]
+        self._demand_none([*differences(expected, actual, "result"), *differences(before, after)])
+
+    def _demand_none(self, found: list[str]) -> None:
+        if found:
             raise StateDiffers("after\n" + "\n".join([*self.history, *(f"    {line}" for line in found)]))
+
+    def read(self, getter: str, *args: Any, queue: str = "") -> None:
+        """Let real BullMQ and our side read one queue, that of our side, and compare what they see."""
+        self.history.append(f"pair.read{(getter, *args)}{f' of {queue}' if queue else ''}")
+        sides = self.on(queue)
+        theirs, ours = (getattr(side, getter)(*args) for side in (sides.foreign, sides.actual))
+        self._demand_none(list(differences(self.result_view(theirs), self.result_view(ours), "result")))
 
     def _agree_on_order(self) -> None:
         """Accept another order of the last step: our side continues with the lists of real BullMQ, without events."""

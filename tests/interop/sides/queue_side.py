@@ -7,7 +7,7 @@ from bullrush import FlowProducer, Job, JobNode, Queue, Worker
 from bullrush.errors import BullrushError
 from bullrush.job.record import GivenRecord
 
-from .results import FIELDS, Failed, snaked
+from .results import FIELDS, Failed, snake, snaked
 from .scripted import Scripted
 from .state import coarse_ttl
 
@@ -227,6 +227,18 @@ class QueueSide:
 
     def counts(self, *types: str) -> Any:
         return self._queue.get_job_counts(*types)
+
+    def count(self, *types: str) -> Any:
+        return self._queue.get_job_count_by_types(*types) if types else self._queue.count()
+
+    def count_of(self, state: str) -> Any:
+        return getattr(self._queue, f"get{snake(state)}_count")()
+
+    def jobs_of(self, state: str, start: int, end: int) -> Any:
+        return [job.id for job in getattr(self._queue, f"get{snake(state)}")(start, end)]
+
+    def jobs(self, types: list[str], start: int, end: int, asc: bool) -> Any:
+        return [job.id for job in self._queue.get_jobs(types, start, end, asc)]
 
     def ranges(self, types: list[str], start: int = 0, end: int = -1, asc: bool = False) -> Any:
         return self._queue.get_ranges(types, start, end, asc)
