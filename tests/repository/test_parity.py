@@ -17,11 +17,10 @@ AT_LEAST = 255
 CLASSES = ("Queue", "Job", "Worker", "QueueEvents", "QueueEventsProducer", "FlowProducer", "JobScheduler")
 
 SECTIONS = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE))
-HERE = [
-    (kind, *row) for kind in CLASSES for row in re.findall(r"^\| `(.+?)` \| `(.+?)` \|$", SECTIONS[kind], re.MULTILINE)
-]
-LATER = re.findall(r"^\| `\S+` \| \S+ \| `(\w+)\.(\w+)` \|$", PAGE, re.MULTILINE)
-ELSEWHERE = re.findall(r"^\| `(\S+)` \| (.+) \|$", PAGE[: PAGE.index("Here under the same name")], re.MULTILINE)
+_HERE = re.compile(r"^\| `(.+?)` \| \w+ \| `(.+?)` \|$", re.MULTILINE)
+HERE = [(kind, *row) for kind in CLASSES for row in _HERE.findall(SECTIONS[kind])]
+LATER = re.findall(r"^\| `\S+` \| [\d., ]+ \| `(\w+)\.(\w+)` \|$", PAGE, re.MULTILINE)
+ELSEWHERE = re.findall(r"^\| `(\S+)` \| \w+ \| (.+) \|$", PAGE[: PAGE.index("Here under the same name")], re.MULTILINE)
 APIS = {"bullrush": bullrush, "bullrush.aio": bullrush.aio}
 
 api = pytest.mark.parametrize("api", APIS.values(), ids=APIS)
