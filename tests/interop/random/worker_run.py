@@ -8,6 +8,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from redis import Redis
@@ -21,10 +22,29 @@ POLL_SECONDS = 0.005
 HUNG_SECONDS = 15
 
 
+@dataclass(frozen=True)
+class Sight:
+    """What there is in a queue and what its only worker does, at one moment."""
+
+    ready: int
+    active: int
+    delayed: int
+    #: A rate limit holds, after whose end the worker looks by itself.
+    is_limited: bool
+    is_blocked: bool
+
+    @property
+    def is_asleep(self) -> bool:
+        """Whether jobs are ready, and the worker waits for somebody to set a marker."""
+        return bool(self.ready) and not self.active and self.is_blocked
+
+
 class Watch:
     """Records what a handler and listeners see, each job as it is at that moment."""
 
     def __init__(self) -> None:
+        #: The worker has waited for the end of a rate limit: how late it looks then is not determined.
+        self.was_limited = False
         self.saw: dict[str, list[Any]] = {
             name: [] for name in ("runs", "active", "outcomes", "progress", "drained", "errors")
         }
@@ -60,6 +80,7 @@ class WorkerRunSide(QueueSide):
     def __init__(self, url: str, queue: str, prefix: str = "bull", *, fan_out: bool = False) -> None:
         super().__init__(url, queue, prefix, fan_out=fan_out)
         self._client = Redis.from_url(url, decode_responses=True)
+        self._database = url.rpartition("/")[2]
 
     def run_worker(self, kind: str, delays: bool, **options: Any) -> Any:
         """Let a worker of one kind run until no job is left, with ``delays`` no delayed one either.
@@ -107,13 +128,23 @@ class WorkerRunSide(QueueSide):
         await running
 
     def _is_done(self, watch: Watch, delays: bool) -> bool:
-        if not watch.saw["drained"]:
-            return False
+        now = self._look()
+        if now.is_limited:
+            watch.was_limited = True
+        elif now.is_asleep and not watch.was_limited:
+            watch.saw["errors"].append(f"the worker sleeps while {now.ready} jobs are ready, and nothing will wake it")
+            return True
+        is_empty = not now.ready and not now.active and not (delays and now.delayed)
+        return bool(watch.saw["drained"]) and is_empty
+
+    def _look(self) -> "Sight":
         base = f"{self._prefix}:{self._name}:"
-        with self._client.pipeline(transaction=False) as pipe:
-            pipe.llen(base + "wait").llen(base + "active").zcard(base + "prioritized").zcard(base + "delayed")
-            *now, later = pipe.execute()
-        return not any(now) and not (delays and later)
+        with self._client.pipeline(transaction=True) as pipe:  # so that all of it is of one moment
+            pipe.llen(base + "wait").zcard(base + "prioritized").llen(base + "active").zcard(base + "delayed")
+            pipe.exists(base + "limiter").client_list()
+            waiting, prioritized, active, delayed, limits, clients = pipe.execute()
+        mine = [client for client in clients if client["db"] == self._database]
+        return Sight(waiting + prioritized, active, delayed, bool(limits), any("b" in one["flags"] for one in mine))
 
 
 def _poll(condition: Callable[[], bool]) -> None:
