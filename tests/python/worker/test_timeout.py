@@ -57,7 +57,7 @@ def test_a_thread_fails_at_the_deadline_and_its_late_result_is_dropped(queue: Qu
         job.wait_until_finished(timeout=10_000)
     returned.set()
     running.join(10)
-    assert seen == ["timed out after 100 ms"]
+    wait_until(lambda: seen == ["timed out after 100 ms"])
     assert job.is_failed()
 
 

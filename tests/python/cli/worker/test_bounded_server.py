@@ -61,7 +61,7 @@ def test_only_this_machine_sees_the_pages_unless_an_address_is_given(given: str,
 
 def test_250_slow_clients_take_32_descriptors_and_keep_no_probe_out(start: Start) -> None:
     command = start("jobs:blocking", "--health-port", "0")
-    assert page(command, "/healthz")[0] == 200
+    wait_until(lambda: page(command, "/healthz")[0] == 200)
     worker = psutil.Process(command.process.pid)
     descriptors, threads = worker.num_fds(), worker.num_threads()
     with contextlib.ExitStack() as held:
