@@ -13,7 +13,7 @@ def within_a_minute():
 
     To be named before ``pair``, whose times count from its start.
     """
-    wait_until(lambda: time.time() % 60 < 30, "the minute is young", 60)
+    wait_until(lambda: time.time() % 60 < 45, "the minute is young", 60)
 
 
 def runs(*attempts):

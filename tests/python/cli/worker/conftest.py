@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from bullrush import Queue
@@ -100,6 +102,10 @@ class Command:
         return code
 
     def kill(self) -> None:
+        """End the command and all its processes: one that ran on would hold its output open."""
+        with contextlib.suppress(psutil.NoSuchProcess):
+            for process in psutil.Process(self.process.pid).children(recursive=True):
+                process.kill()
         self.process.kill()
         self.process.wait(20)
         self._reader.join(20)
