@@ -74,6 +74,8 @@ local function add_runs(P, ARGV, size, reply, added, places, counter, fans_out)
       entry[3] = id
       if i == count and at > size then -- one trim per call leaves the same stream as one trim per job
         call('XADD', events, 'MAXLEN', '~', max_len_events(P, settings[5]), '*', 'event', unpack(entry))
+      elseif entry == ready and not due then -- most jobs: cheaper than from a table
+        call('XADD', events, '*', 'event', 'waiting', 'jobId', id)
       else
         call('XADD', events, '*', 'event', unpack(entry))
       end
