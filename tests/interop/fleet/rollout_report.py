@@ -1,8 +1,8 @@
 """The rollouts that were measured last, and their place in docs/upgrading.md.
 
-usage: python -m tests.interop.fleet.rollout_report [--play NAME] [--jobs N] [--seed S] [--page] [--dry]
+usage: python -m tests.interop.fleet.rollout_report [--play NAME] [--jobs N] [--seed S] [--page]
 
-Plays one, or each of them, and keeps what came of it. ``--page`` plays nothing and writes the page anew.
+Plays each of them and keeps what came of it, or plays one and keeps nothing. ``--page`` only writes the page anew.
 """
 
 import argparse
@@ -38,12 +38,13 @@ class _Kind(NamedTuple):
     play: Callable[[str, Path, int, int], Outcome]
 
 
+ALONE = "rolled alone"
 PLAYS = {
     "rolled": _Kind(
         f"rolled, {WORKERS // 2} workers of BullMQ and {WORKERS // 2} of bullrush",
         lambda url, folder, jobs, seed: roll(url, folder, jobs=jobs, seed=seed, with_ours=True),
     ),
-    "rolled alone": _Kind(
+    ALONE: _Kind(
         f"rolled, {WORKERS} workers of BullMQ, without bullrush",
         lambda url, folder, jobs, seed: roll(url, folder, jobs=jobs, seed=seed, with_ours=False),
     ),
@@ -93,17 +94,17 @@ def figures(runs: dict[str, Run]) -> str:
     for name, kind in PLAYS.items():
         run = runs[name]
         found = run.found
-        by_ours = sum(found["runs"].get(kind, 0) for kind in OUR_KINDS)
+        by_ours = sum(found["runs"].get(ours, 0) for ours in OUR_KINDS)
         again = sum(count for wrong, (count, _) in found["violations"].items() if wrong in OF_BULLMQ)
         others = sum(count for _, (count, _) in found["violations"].items()) - again
         numbers = [found["jobs"], *(found["runs"].get(peer.library, 0) for peer in PEERS.values()), by_ours]
         numbers += [found["replaced"], found["pauses"], others, again]
         rows.append(f"| {kind.title} | {' | '.join(f'{number:,}' for number in numbers)} |")
-        notes.append(f"{name} {run.found['seconds']:,} s on {run.at[:10]} with seed {run.given['seed']}")
-    (used,) = {f"bullrush {run.versions['bullrush']}, Redis {run.versions['Redis']}" for run in runs.values()}
-    (jobs,) = {run.given["jobs"] for run in runs.values()}
-    how = f"`python -m tests.interop.fleet.rollout_report --jobs {jobs}`, {used}:"
-    return "\n".join([*rows, "", how, "; ".join(notes) + "."]) + "\n"
+        notes.append(f"{name} {run.found['seconds']:,} s")
+    given, versions, day = run.given, run.versions, run.at[:10]
+    how = f"`python -m tests.interop.fleet.rollout_report --jobs {given['jobs']} --seed {given['seed']}`, {day},"
+    used = f"bullrush {versions['bullrush']}, Redis {versions['Redis']}: {', '.join(notes)}."
+    return "\n".join([*rows, "", how, used]) + "\n"
 
 
 def played(name: str, jobs: int, seed: int) -> Run:
@@ -125,28 +126,23 @@ def _shortened(outcome: Outcome) -> dict[str, Any]:
     return {**asdict(outcome), "violations": violations}
 
 
-def record(runs: dict[str, Run]) -> None:
-    """Keep the runs, and write them into the page if there is one of each play."""
-    RESULTS.write_text(json.dumps({name: asdict(run) for name, run in runs.items()}, indent=1) + "\n")
-    if runs.keys() == PLAYS.keys():
-        PAGE.write_text(with_figures(PAGE.read_text(), runs))
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--play", choices=PLAYS, action="append", help="by default all")
+    parser.add_argument("--play", choices=PLAYS, help="only this one, and keep nothing")
     parser.add_argument("--jobs", type=int, default=52_000, help="some are left out by deduplication")
     parser.add_argument("--seed", type=int, default=1, help="chooses in which order processes are replaced")
     parser.add_argument("--page", action="store_true", help="only write the page anew")
-    parser.add_argument("--dry", action="store_true", help="keep nothing")
     given = parser.parse_args()
-    runs = load() if RESULTS.exists() else {}
-    names = [] if given.page else given.play or list(PLAYS)
-    new = {name: played(name, given.jobs, given.seed) for name in names}
-    print(json.dumps({name: asdict(run) for name, run in new.items()}))
-    if not given.dry:
-        record({**runs, **new})
-    return 1 if any(violations_of_ours(run) for name, run in new.items() if name != "rolled alone") else 0
+    runs = load() if given.page else {}
+    if not given.page:
+        for name in [given.play] if given.play else PLAYS:
+            runs[name] = played(name, given.jobs, given.seed)
+            print(name, json.dumps(asdict(runs[name])), flush=True)
+        if not given.play:
+            RESULTS.write_text(json.dumps({name: asdict(run) for name, run in runs.items()}, indent=1) + "\n")
+    if not given.play:
+        PAGE.write_text(with_figures(PAGE.read_text(), runs))
+    return 1 if any(violations_of_ours(run) for name, run in runs.items() if name != ALONE) else 0
 
 
 if __name__ == "__main__":

@@ -6,16 +6,23 @@
 import os
 
 import pytest
+from redis import Redis
 
 from bullrush.embedded import EmbeddedRedis
-from tests.interop.peers import PEERS
+from tests.driver.ledger import completions
+from tests.interop.peers import NEWEST_6, PEERS
+from tests.interop.sides.node_process import NodeProcess
+from tests.interop.sides.their_queue import TheirQueue
 
+from . import rollout_report
 from .fleet import KINDS, OUR_KINDS
 from .rollout import flip, pause_between_versions, roll
 from .rollout_report import OF_BULLMQ
 
 JOBS = int(os.environ.get("ROLLOUT_JOBS", "0"))
 SEED = int(os.environ.get("SEED", "1"))
+#: A moment at which a job of a scheduler is due, in ms.
+SECOND = 1_800_000_000_000
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(600)]
 played = pytest.mark.skipif(not JOBS, reason="make fleet runs it")
@@ -48,3 +55,36 @@ def test_a_play_finds_the_jobs_that_bullmq_loses_where_5_pauses_a_queue_beside_6
     violations = pause_between_versions(url, tmp_path, jobs=JOBS // 4).violations
     assert "without an outcome" in violations
     assert "in no place, or there without data" in violations
+
+
+def test_bullmq_6_alone_runs_the_job_of_a_slot_again_if_its_scheduler_is_written_meanwhile(url):
+    """Why `OF_BULLMQ` is no fault of ours: the call begins before the slot, and ends when its job has run."""
+    node, rule = NodeProcess(NEWEST_6.library, url), {"pattern": "* * * * * *"}
+    try:
+        queue = TheirQueue(node, "alone")
+        node.call("clock", now=SECOND - 100)
+        queue.call("upsertJobScheduler", "seconds", rule)
+        node.call("clock", now=SECOND)
+        queue.work()
+        node.call("clock", now=SECOND - 50)
+        queue.call("upsertJobScheduler", "seconds", rule)
+        node.call("clock", now=SECOND)
+        queue.work()
+    finally:
+        node.close()
+    with Redis.from_url(url, decode_responses=True) as redis:
+        assert completions(redis, "alone") == {f"repeat:seconds:{SECOND}": 2}
+
+
+def test_the_page_about_upgrading_has_the_figures_of_the_last_rollouts():
+    runs = rollout_report.load()
+    page = rollout_report.PAGE.read_text()
+    assert rollout_report.with_figures(page, runs) == page
+
+
+def test_no_job_of_the_last_rollouts_was_lost_or_doubled_beside_bullrush():
+    runs = rollout_report.load()
+    for name in ("rolled", "flipped"):
+        assert runs[name].found["jobs"] >= 50_000
+        assert rollout_report.violations_of_ours(runs[name]) == set()
+    assert runs[rollout_report.ALONE].found["jobs"] >= 50_000
