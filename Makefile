@@ -201,11 +201,14 @@ denied: $(VENV)/.built $(VENV)/.dev  ## Redis denies scripts and workers one com
 
 FLEET_JOBS ?= 12000
 ROUTE_JOBS ?= 100000
-fleet: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## BullMQ 5 and 6 and bullrush work 12,000 jobs together while every kind of fault happens, then 100,000 over 40 routes
+ROLLOUT_JOBS ?= 4000
+fleet: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## BullMQ 5 and 6 and bullrush work 12,000 jobs together while every kind of fault happens, then 100,000 over 40 routes, then 4,000 while BullMQ is rolled from 5 to 6 and back
 	$(call say,$(FLEET_JOBS) jobs for a mixed fleet with every kind of fault)
 	@FLEET_JOBS=$(FLEET_JOBS) $(PYTEST) tests/interop/fleet/test_faults.py
 	$(call say,$(ROUTE_JOBS) jobs over 40 routes whose workers are killed)
 	@ROUTE_JOBS=$(ROUTE_JOBS) $(PYTEST) tests/interop/fleet/test_routes.py
+	$(call say,$(ROLLOUT_JOBS) jobs while BullMQ is rolled from 5 to 6 and back)
+	@ROLLOUT_JOBS=$(ROLLOUT_JOBS) $(PYTEST) tests/interop/fleet/test_rollout.py
 
 kills: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## queues of Bull are moved by migrators that are killed after each command: KILLS=5
 	$(call say,Killed migrators)

@@ -38,6 +38,15 @@ def plain_job(n: int) -> dict[str, Any]:
     return {"name": "work", "data": data, "opts": opts}
 
 
+def job_with_twins(n: int) -> dict[str, Any]:
+    """Return `plain_job`; some have an id for deduplication, which ten jobs share. They end like any other."""
+    job = plain_job(n)
+    if n % 20 == 17:
+        short_lived = {"ttl": 300} if n % 40 == 17 else {}
+        job["opts"]["deduplication"] = {"id": f"twin{n // 400}{'t' * len(short_lived)}", **short_lived}
+    return job
+
+
 def expected_end_of_plain(n: int) -> ExpectedEnd:
     """Return how `plain_job` must end."""
     return FAILED if n % 100 == 9 else ENDS.get(n % 10, COMPLETED)

@@ -3,21 +3,12 @@
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
-
-from redis import Redis
+from typing import NamedTuple
 
 from tests.driver.ledger import Ledger
-from tests.waiting import wait_until
 
 from .fleet import CONCURRENCY, Fleet
 from .routes import PROFILES, Fields, fits
-
-#: The places of jobs without an outcome, with the command that counts them.
-UNDONE = {
-    **dict.fromkeys(("wait", "active", "paused"), "llen"),
-    **dict.fromkeys(("delayed", "prioritized", "waiting-children"), "zcard"),
-}
 
 
 class Member(NamedTuple):
@@ -52,7 +43,7 @@ class RouteFleet(Fleet):
     def of(cls, url: str, queues: list[str], route: str, folder: Path) -> "RouteFleet":
         """Return a fleet of which no process runs yet."""
         all_members = members(queues[0], route)
-        return cls(url, queues, folder, processes={name: [] for name in all_members}, members=all_members)
+        return cls(url, queues, folder, members=all_members)
 
     def start(self, name: str) -> None:
         """Start the process of a member."""
@@ -72,7 +63,7 @@ class RouteFleet(Fleet):
         """
         wrong: Counter[str] = Counter()
         for path in self.folder.glob("*.ledger"):
-            name = path.stem.split("-")[1]
+            name = path.stem.partition("-")[2]
             _, queues, profile = self.members[name]
             allowed = set(queues) - ({self.queues[0]} if name == "four" else set())
             for job in Ledger(path).begun:
@@ -80,14 +71,3 @@ class RouteFleet(Fleet):
                 if queue not in allowed and not (profile and queue in targets and fits(targets[queue], profile)):
                     wrong[f"{name} {queue}"] += 1
         return wrong
-
-    def wait_until_done(self, redis: Redis, seconds: float) -> None:
-        """Wait until each job of each queue has an outcome."""
-        wait_until(lambda: not self._undone(redis), "all jobs end", seconds, pause=0.2)
-
-    def _undone(self, redis: Redis) -> dict[str, Any]:
-        keys = [(f"bull:{queue}:{place}", count) for queue in self.queues for place, count in UNDONE.items()]
-        with redis.pipeline(transaction=False) as pipe:
-            for key, count in keys:
-                getattr(pipe, count)(key)
-            return {key: count for (key, _), count in zip(keys, pipe.execute(), strict=True) if count}

@@ -21,7 +21,6 @@ OF_EACH_KIND = 1 if JOBS < 10_000 else 2
 ITERATIONS = 20
 SCHEDULERS = 2
 EVERY = {"every": 200, "limit": ITERATIONS}
-UNDONE = ("waiting", "active", "delayed", "prioritized", "waiting-children")
 
 
 @pytest.fixture
@@ -75,7 +74,7 @@ def test_every_job_has_one_outcome_when_workers_of_all_kinds_are_killed(fleet, o
             kind = not_killed.pop(0)
             fleet.kill(kind)
             fleet.start(kind)
-    wait_until(lambda: not any(sum(queue.get_job_counts(*UNDONE).values()) for queue in ours), seconds=600)
+    fleet.wait_until_done(redis, 600)
     fleet.stop()
 
     final = FinalState(redis, queues)

@@ -63,6 +63,7 @@ def run_threads(url: str, ledger: Ledger, queues: list[str], options: dict[str, 
     workers = [Worker(queue, work, url=url, autorun=True, **options) for queue in queues]
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
+    ledger.note("ready")
     stopped.wait()
     for worker in workers:
         worker.close()
@@ -79,6 +80,7 @@ async def run_tasks(url: str, ledger: Ledger, queues: list[str], options: dict[s
     workers = [aio.Worker(queue, work, url=url, autorun=True, **options) for queue in queues]
     stopped = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
+    ledger.note("ready")
     await stopped.wait()
     for worker in workers:
         await worker.close()

@@ -40,3 +40,4 @@ process.on('SIGTERM', async () => {
   await Promise.all(workers.map(worker => worker.close()));
   process.exit(0);
 });
+fs.writeSync(lines, 'ready\n');

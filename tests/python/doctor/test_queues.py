@@ -73,6 +73,21 @@ def test_jobs_that_a_pause_left_are_resumed(queue: Queue, doctor: Doctor, findin
     assert redis.lrange(queue.to_key("wait"), 0, -1) == ["1"]
 
 
+@pytest.mark.parametrize("code", ["BR102", "BR103"])
+def test_jobs_in_two_lists_are_reported_with_the_version_of_their_queue(
+    queue: Queue, findings: Findings, redis: Redis, code: str
+) -> None:
+    queue.add("first")
+    queue.pause()
+    if code == "BR102":
+        redis.lpush(queue.to_key("wait"), "2")
+    else:
+        redis.hdel(queue.to_key("meta"), "paused")
+    redis.hset(queue.to_key("meta"), mapping={"version": "bullmq:6.7.0", "ext:compat": "5"})
+    (detail,) = [finding.detail for finding in findings() if finding.code == code]
+    assert "written by bullmq:6.7.0" in detail and "treat it as BullMQ 5" in detail
+
+
 def test_a_key_of_another_type_is_named(queue: Queue, findings: Findings, redis: Redis) -> None:
     queue.wait_until_ready()
     for part in ("wait", "repeat", "metrics:completed", "metrics:failed:data", "ext:workers"):

@@ -45,15 +45,17 @@ async def types(tested: QueueUnderTest) -> tuple[list[Finding], bool]:
 async def waiting_lists(tested: QueueUnderTest) -> list[Finding]:
     """BR102 and BR103: BullMQ 5 moves the jobs of a paused queue to ``paused``, version 6 leaves them in ``wait``."""
     meta, wait, paused = (tested.key(part) for part in ("meta", "wait", "paused"))
-    is_paused, version, waiting, held = await tested.server.ask_all(
-        [["HEXISTS", meta, "paused"], ["HGET", meta, "version"], ["LLEN", wait], ["LLEN", paused]]
+    (is_set, version, compat), waiting, held = await tested.server.ask_all(
+        [["HMGET", meta, "paused", "version", "ext:compat"], ["LLEN", wait], ["LLEN", paused]]
     )
+    is_paused = is_set is not None
+    wrote = f"; its settings were written by {version.decode(errors='replace')}" if version else ""
+    wrote += f"; bullrush was told to treat it as BullMQ {compat.decode(errors='replace')}" if compat else ""
     if is_paused and waiting and held:
-        wrote = f"; its settings were written by {version.decode(errors='replace')}" if version else ""
         detail = f"wait has {counted(waiting, 'job')}, paused {held:,}{wrote}"
         return [Finding("BR102", detail, tested.name, fleeting=True)]
     if held and not is_paused:
-        return [Finding("BR103", f"paused has {counted(held, 'job')}", tested.name, fleeting=True)]
+        return [Finding("BR103", f"paused has {counted(held, 'job')}{wrote}", tested.name, fleeting=True)]
     return []
 
 
