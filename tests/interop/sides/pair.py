@@ -96,6 +96,10 @@ class Pair:
             return told
         return f"bull:{self.queue}{'' if told.startswith('-') else ':'}{told}"
 
+    def seen_value(self, queue: str, key: str, default: Any = ()) -> Any:
+        """Return the value of a key of a queue as real BullMQ left it."""
+        return self.seen.get(self.stem(queue) + key, {}).get("value", default)
+
     def on(self, queue: str) -> Sides:
         """Return the sides of a queue, opened at the first call."""
         if queue not in self._queues:
