@@ -10,6 +10,7 @@ from typing import Any
 
 from tests.interop.peers import FLOOR
 from tests.interop.sides.pair import Pair
+from tests.interop.sides.state import State
 
 from .newer_rows import NewerRows
 from .steps import QUEUES
@@ -26,6 +27,7 @@ class StepCalls:
     """Calls steps on a pair. After each step it knows what real BullMQ has in Redis."""
 
     pair: Pair
+    state: State = field(default_factory=dict)
     fetches: int = 0
     flows: int = 0
     #: How often each kind of step was called.
@@ -36,6 +38,7 @@ class StepCalls:
 
     def call(self, step: tuple[Any, ...]) -> None:
         name, *args = step
+        self.state = self.pair.seen
         method = getattr(self, f"_{name}", None)
         self.counts[name] += 1
         if method is not None:
@@ -48,14 +51,16 @@ class StepCalls:
             getattr(self.pair, name)(id, *args[1:], queue=queue)
 
     # what is there
+    def _value(self, queue: str, key: str, default: Any = ()) -> Any:
+        """Return the value of a key of a queue as real BullMQ has it."""
+        return self.pair.seen_value(queue, key, default)
+
     def _in(self, *places: str) -> list[Where]:
-        return [(queue, id) for queue in QUEUES for place in places for id in self.pair.seen_value(queue, place)]
+        return [(queue, id) for queue in QUEUES for place in places for id in self._value(queue, place)]
 
     def _all(self) -> list[Where]:
         """Return every job that has a hash."""
-        jobs = [
-            key for key, entry in self.pair.seen.items() if entry["type"] == "hash" and "timestamp" in entry["value"]
-        ]
+        jobs = [key for key, entry in self.state.items() if entry["type"] == "hash" and "timestamp" in entry["value"]]
         stems = {self.pair.stem(queue): queue for queue in QUEUES if queue}
         found = []
         for key in jobs:
@@ -71,7 +76,7 @@ class StepCalls:
     def _held(self, number: int) -> tuple[str, str, str]:
         """Pick an active job; return its queue, id and token."""
         queue, id = self._pick(number, "active")
-        token = "t:wrong" if number == WILD else self.pair.seen_value(queue, f"{id}:lock", "t:lost")
+        token = "t:wrong" if number == WILD else self._value(queue, f"{id}:lock", "t:lost")
         return queue, id, token
 
     # producers
@@ -100,8 +105,8 @@ class StepCalls:
     def _fail(self, number: int, unrecoverable: bool, fetch_next: bool, worker: dict[str, Any]) -> None:
         queue, id, token = self._held(number)
         fetch_next = fetch_next and (unrecoverable or not self._newer.fails_with_backoff(queue, id))
-        options = {"unrecoverable": unrecoverable, "fetch_next": fetch_next, **worker}
         step = self._newer.fetching("fail", queue) if fetch_next else "fail"
+        options = {"unrecoverable": unrecoverable, "fetch_next": fetch_next, **worker}
         getattr(self.pair, step)(id, "boom", token, **options, queue=queue)
 
     def _move_to_wait(self, number: int) -> None:
@@ -114,7 +119,7 @@ class StepCalls:
 
     def _move_to_waiting_children(self, number: int, one_child: bool) -> None:
         queue, id, token = self._held(number)
-        pending = sorted(self.pair.seen_value(queue, f"{id}:dependencies"))
+        pending = sorted(self._value(queue, f"{id}:dependencies"))
         if not (one_child and pending):
             self.pair.move_to_waiting_children(id, token, queue=queue)
             return
@@ -136,11 +141,7 @@ class StepCalls:
     # management
     def _drain(self, queue: str, delayed: bool) -> None:
         # BullMQ then drops the wrong ids from the list. docs/interop.md, "Differences".
-        waiting = [
-            *self.pair.seen_value(queue, "wait"),
-            *self.pair.seen_value(queue, "paused"),
-            *self.pair.seen_value(queue, "prioritized"),
-        ]
+        waiting = [*self._value(queue, "wait"), *self._value(queue, "paused"), *self._value(queue, "prioritized")]
         if not any(id.startswith("repeat:") for id in waiting):
             self.pair.drain(delayed, queue=queue)
 
@@ -157,7 +158,7 @@ class StepCalls:
 
     def _remove_child_dependency(self, number: int) -> None:
         queue, id = self._pick(number, *_MEANT_FOR["remove_child_dependency"])
-        job = self.pair.seen_value(queue, id, {})
+        job = self._value(queue, id, {})
         # A child without a parent still has the parent in its options, which BullMQ uses. docs/interop.md,
         # "Differences".
         if "parentKey" in job or "parent" not in job.get("opts", {}):
@@ -165,10 +166,10 @@ class StepCalls:
 
     def _retry(self, number: int, state: str) -> None:
         queue, id = self._pick(number, *_MEANT_FOR["retry"])
-        parent = self.pair.seen_value(queue, id, {}).get("parentKey", "")
+        parent = self._value(queue, id, {}).get("parentKey", "")
         known = parent.removeprefix(f"bull:{self.pair.queue}").removeprefix(":")
         # BullMQ stops half-way when the parent ignored the child's failure. docs/interop.md, "Differences".
-        if state == "completed" or f"{known}:failed" not in self.pair.seen:
+        if state == "completed" or f"{known}:failed" not in self.state:
             self.pair.retry(id, state, queue=queue)
 
     def _expire(self, queue: str, key: str) -> None:
@@ -193,7 +194,7 @@ class StepCalls:
         self.flows += 1
         completed = self._in("completed")
         former = self._former_parents()
-        parents = {where: self.pair.seen_value(*where).get("parentKey") for where in self._all()}
+        parents = {where: self._value(*where).get("parentKey") for where in self._all()}
 
         def free(node: dict[str, Any], parent: Where | None) -> dict[str, Any]:
             where = (node["queueName"].removeprefix("@"), node["opts"]["jobId"])
@@ -211,7 +212,7 @@ class StepCalls:
     def _former_parents(self) -> dict[str, set[str]]:
         """Return the jobs that still have the outcome of each child, all by their keys."""
         found: dict[str, set[str]] = defaultdict(set)
-        for key, entry in self.pair.seen.items():
+        for key, entry in self.state.items():
             job, _, group = key.rpartition(":")
             if job and group in ("processed", "failed", "unsuccessful"):
                 for child in entry["value"]:
