@@ -10,7 +10,7 @@ import redis
 
 from tests.interop.peers import FLOOR
 
-from .state import State, by_job, differences, read_state, unordered
+from .state import State, by_job, differences, read_states, unordered
 
 #: Where the stopped clock starts: any time that is not now.
 EPOCH = 1_800_000_000_000
@@ -212,5 +212,5 @@ class Pair:
 
     def states(self) -> tuple[State, State]:
         """Read what is compared of both key spaces."""
-        expected, actual = (self.view(read_state(client, self.queue)) for client in self.clients)
+        expected, actual = map(self.view, read_states(*self.clients, self.queue))
         return expected, actual
