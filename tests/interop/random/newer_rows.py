@@ -10,6 +10,9 @@ from typing import Any
 from tests.interop.newer import differs
 from tests.interop.sides.pair import Pair
 
+#: The name of a step that is not played.
+LEFT_OUT = "left out"
+
 
 @dataclass(frozen=True)
 class NewerRows:
@@ -21,8 +24,8 @@ class NewerRows:
 
     pair: Pair
 
-    def upsert_scheduler(self, queue: str, id: str, repeat: dict[str, Any]) -> str | None:
-        """Return the name of the step that upserts a scheduler; None: it is left out."""
+    def upsert_scheduler(self, queue: str, id: str, repeat: dict[str, Any]) -> str:
+        """Return the name of the step that upserts a scheduler."""
         latest = self.pair.seen_value(queue, "repeat", {}).get(id)
         if latest is None:
             return "upsert_scheduler"
@@ -32,7 +35,7 @@ class NewerRows:
             and waits_in == "wait"
             and "paused" in self.pair.seen_value(queue, "meta", {})
         ):
-            return None
+            return LEFT_OUT
         every = self.pair.seen_value(queue, f"repeat:{id}", {}).get("every")
         restarts = self._differs("a scheduler with another rule") and every != str(repeat.get("every"))
         if (
@@ -41,7 +44,7 @@ class NewerRows:
             and "pattern" in repeat
             and self._has_later_job(queue, id, latest)
         ):
-            return None
+            return LEFT_OUT
         return "foreign_upsert_scheduler" if restarts else "upsert_scheduler"
 
     def fetching(self, step: str, queue: str) -> str:
