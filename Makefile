@@ -151,12 +151,14 @@ SEQUENCES ?= $(if $(SAMPLE),300,2000)
 WORKER_RUNS ?= $(if $(SAMPLE),20,200)
 SEED := $(or $(SEED),$(shell date +%s))
 fuzz: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## random steps and running workers beside BullMQ for Node: SEQUENCES=20000 WORKER_RUNS=200 SEED=1 PEER=6
-	@for play in steps fan-out; do \
-	  $(PY) -m tests.interop.random.fuzz --play $$play --sequences $(SEQUENCES) --seed $(SEED) --workers $(WORKERS) $(BESIDE) $(ARGS) || exit 1; \
-	  done
-	@for play in workers fan-out-workers; do \
-	  $(PY) -m tests.interop.random.fuzz --play $$play --sequences $(WORKER_RUNS) --seed $(SEED) --workers $(WORKERS) $(BESIDE) $(ARGS) || exit 1; \
-	  done
+	@for peer in $(or $(PEER),5.62.0 5 6); do \
+	  set -- $(SEQUENCES) $(WORKER_RUNS);$(if $(SAMPLE), test $$peer = 5.62.0 || set -- 100 10;) \
+	  for play in steps fan-out workers fan-out-workers; do \
+	    case $$play in *workers) sequences=$$2;; *) sequences=$$1;; esac; \
+	    $(PY) -m tests.interop.random.fuzz --play $$play --peer $$peer --sequences $$sequences --seed $(SEED) --workers $(WORKERS) $(ARGS) \
+	      || exit 1; \
+	  done; \
+	done
 
 # Random bytes: for so long for each target, or so many inputs each.
 TARGET ?= replies job_hashes options cron arrow

@@ -28,25 +28,26 @@ end
 local scheduler_key = P .. 'repeat:' .. scheduler_id
 local scheduler = call('HMGET', scheduler_key, 'every', 'offset', 'name', 'data')
 
+local target, blocked, settings = get_target(P)
+local of_6 = follows_6(P, settings)
 local slot = tonumber(ARGV[4])
 local every = tonumber(scheduler[1] or ARGV[5])
 if every and every > 0 then
   slot = latest + every
   if slot < now then -- missed slots are skipped, the offset stays
-    slot = math.floor(now / every) * every + every + (tonumber(scheduler[2]) or 0)
+    slot = math.floor(now / every) * every + (tonumber(scheduler[2]) or 0)
+    slot = of_6 and slot > now and slot or slot + every -- in BullMQ 5.62.0 at least one interval is skipped
   end
 elseif not slot then
   return false
 end
 local id = 'repeat:' .. scheduler_id .. ':' .. string.format('%.0f', slot)
-local target, blocked, settings = get_target(P)
 if call('EXISTS', P .. id) == 1 then
   call('XADD', P .. 'events', 'MAXLEN', '~', max_len_events(P, settings[5]), '*', 'event', 'duplicated', 'jobId', id)
   return false
 end
 
 -- In a queue of BullMQ 6 a job does not pass its data on, and does not know the next one.
-local of_6 = follows_6(P, settings)
 local data = scheduler[4] or of_6 and '{}' or ARGV[7]
 store_scheduler_job(P, scheduler_id, slot, {
   now = now,

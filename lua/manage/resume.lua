@@ -6,12 +6,13 @@
 local call = redis.call
 --- @include join_waiting
 --- @include add_delay_marker
+--- @include follows_6
 local P = string.sub(KEYS[1], 1, -5)
--- A version 6 pause leaves the jobs in `wait`; they need a marker as well as those in `paused`. The marker comes first:
--- after a stopped call, the next one could not see that they need it.
-local was_paused = call('HEXISTS', KEYS[1], 'paused') == 1
+-- A version 6 pause leaves the jobs in `wait`; they need a marker as well as those in `paused`, in a queue of 6 even if
+-- it was not paused. The marker comes first: after a stopped call, the next one could not see that they need it.
+local looks_at_wait = call('HEXISTS', KEYS[1], 'paused') == 1 or follows_6(P)
 local has_jobs = false
-if call('EXISTS', P .. 'paused', P .. 'prioritized') > 0 or (was_paused and call('EXISTS', P .. 'wait') == 1) then
+if call('EXISTS', P .. 'paused', P .. 'prioritized') > 0 or (looks_at_wait and call('EXISTS', P .. 'wait') == 1) then
   call('ZADD', P .. 'marker', 0, '0')
   has_jobs = true
 else

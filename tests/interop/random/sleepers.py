@@ -7,7 +7,6 @@ the keys: nobody has to wait for a timeout.
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
 
 from tests.interop.sides.pair import Pair, StateDiffers
 
@@ -70,15 +69,19 @@ class Sleepers:
 
     def _ready(self, queue: str) -> list[str]:
         """Return the jobs that a worker would get now."""
-        meta = self._value(queue, "meta", {})
+        meta = self.pair.seen_value(queue, "meta", {})
         most = int(meta.get("concurrency", 0))
-        if "paused" in meta or self._is_rate_limited(queue) or (most and len(self._value(queue, "active", [])) >= most):
+        if (
+            "paused" in meta
+            or self._is_rate_limited(queue)
+            or (most and len(self.pair.seen_value(queue, "active", [])) >= most)
+        ):
             return []
         return self._waiting(queue)
 
     def _waiting(self, queue: str) -> list[str]:
-        listed = [job for job in self._value(queue, "wait", []) if not job.startswith("0:")]
-        return [*listed, *self._value(queue, "prioritized", {})]
+        listed = [job for job in self.pair.seen_value(queue, "wait", []) if not job.startswith("0:")]
+        return [*listed, *self.pair.seen_value(queue, "prioritized", {})]
 
     def _is_rate_limited(self, queue: str) -> bool:
         """Tell whether workers wait for the end of a time that they know."""
@@ -91,6 +94,3 @@ class Sleepers:
         self.pair.seen = {
             key: value for key, value in self.pair.seen.items() if key != self.pair.stem(queue) + "marker"
         }
-
-    def _value(self, queue: str, key: str, default: Any) -> Any:
-        return self.pair.seen.get(self.pair.stem(queue) + key, {}).get("value", default)

@@ -14,6 +14,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from tests.interop.newer import differs
 from tests.interop.peers import NEWEST_6
 from tests.interop.sides.pair import Pair
 from tests.interop.sides.state import State, by_job, unordered
@@ -145,8 +146,11 @@ class WorkerRunSequence:
         one_by_one = worker["concurrency"] == 1 and worker["kind"] != "batch"
         self.determined = one_by_one and worker["prefetch"] == 0 and not self._short
         self._worker = {name: value for name, value in worker.items() if name != "short"}
+        theirs = pair.on("").foreign.node
         # 6.x has no `Job.discard` any more.
-        self._lacks_discard = pair.on("").foreign.node.major >= NEWEST_6.major
+        self._lacks_discard = theirs.major >= NEWEST_6.major
+        fails_at_last_start = differs("`maxStartedAttempts`", theirs.version)
+        self._most_starts = worker.get("maxStartedAttempts") if fails_at_last_start else None
         self._made = 0
         self.counts: Counter[str] = Counter()
         self.pair_view()
@@ -198,8 +202,17 @@ class WorkerRunSequence:
         if not self.determined:
             opts = {name: value for name, value in opts.items() if not _hasty(name, value)}
         runs = [[action for action in one if not (self._lacks_discard and action[0] == "discard")] for one in runs]
-        data = {"runs": units.actions(runs, self.determined)}
+        data = {"runs": units.actions(self._with_an_end(runs), self.determined)}
         return {"name": "work", "queueName": f"@{queue}", "data": data, "opts": opts}
+
+    def _with_an_end(self, runs: Any) -> Any:
+        """Let a job that fails at its last start fail for good, where only BullMQ ends it there."""
+        if self._most_starts is None:
+            return runs
+        before = self._most_starts - 1
+        runs = [*runs, *[runs[-1]] * (before + 1 - len(runs))]
+        ends = [[("unrecoverable" if name == "throw" else name, *rest) for name, *rest in run] for run in runs[before:]]
+        return [*runs[:before], *ends]
 
     def _work(self, queue: str) -> None:
         if not self._there(queue, "wait", "prioritized", *(["delayed"] if self._short else [])):

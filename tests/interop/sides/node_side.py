@@ -31,6 +31,11 @@ class NodeSide:
         self._queue("waitUntilReady")
         self.call("queue", method="count", args=[])
 
+    def reopen(self) -> None:
+        """Make a new `Queue`: it writes its version."""
+        self.node.call("close", stem=self.queue)
+        self.prepare()
+
     def set_clock(self, now: int | None) -> None:
         self.now = now
 

@@ -10,7 +10,7 @@ import redis
 
 from tests.interop.peers import FLOOR
 
-from .state import State, by_job, differences, read_state, unordered
+from .state import State, by_job, differences, read_states, unordered
 
 #: Where the stopped clock starts: any time that is not now.
 EPOCH = 1_800_000_000_000
@@ -95,6 +95,10 @@ class Pair:
         if told.startswith(tuple(self.base(queue) for queue in self._queues)):
             return told
         return f"bull:{self.queue}{'' if told.startswith('-') else ':'}{told}"
+
+    def seen_value(self, queue: str, key: str, default: Any = ()) -> Any:
+        """Return the value of a key of a queue as real BullMQ left it."""
+        return self.seen.get(self.stem(queue) + key, {}).get("value", default)
 
     def on(self, queue: str) -> Sides:
         """Return the sides of a queue, opened at the first call."""
@@ -217,5 +221,5 @@ class Pair:
 
     def states(self) -> tuple[State, State]:
         """Read what is compared of both key spaces."""
-        expected, actual = (self.view(read_state(client, self.queue)) for client in self.clients)
+        expected, actual = map(self.view, read_states(*self.clients, self.queue))
         return expected, actual

@@ -46,12 +46,33 @@ def read_state(client: "redis.Redis[str]", queue: str) -> State:
     Keys of ``queue`` itself are returned without their prefix; those of ``queue-b`` begin with ``-b:``, under another
     prefix with that. Stream entries lose their ids, sets are sorted, zsets become ``{member: score}``.
     """
+    return _coarse(_read_exactly(client, queue))
+
+
+def read_states(expected: "redis.Redis[str]", actual: "redis.Redis[str]", queue: str) -> tuple[State, State]:
+    """Return what `read_state` returns for two servers that did the same one after the other.
+
+    A remaining time that differs by less than half a step is the same: it may be about to reach the next step.
+    """
+    before, after = _read_exactly(expected, queue), _read_exactly(actual, queue)
+    for key, entry in after.items():
+        ttl = before[key]["ttl"] if key in before else -1
+        if min(ttl, entry["ttl"]) > 0 and abs(ttl - entry["ttl"]) < TTL_STEP_MS / 2:
+            entry["ttl"] = ttl
+    return _coarse(before), _coarse(after)
+
+
+def _read_exactly(client: "redis.Redis[str]", queue: str) -> State:
     found = orjson.loads(client.eval(_READ, 0, f"*:{queue}*"))
     stem = f"bull:{queue}"
     return {
-        key.removeprefix(stem).removeprefix(":"): {"type": kind, "value": _plain(kind, value), "ttl": coarse_ttl(ttl)}
+        key.removeprefix(stem).removeprefix(":"): {"type": kind, "value": _plain(kind, value), "ttl": ttl}
         for key, kind, ttl, value in found
     }
+
+
+def _coarse(state: State) -> State:
+    return {key: {**entry, "ttl": coarse_ttl(entry["ttl"])} for key, entry in state.items()}
 
 
 def remove_state(client: "redis.Redis[str]", queue: str) -> None:

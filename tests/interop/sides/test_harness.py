@@ -69,6 +69,18 @@ def test_a_fault_on_one_side_is_found_and_named(twins, databases, queue_name, co
     assert f"    {where}" in str(raised.value)
 
 
+@pytest.mark.parametrize(("later_ms", "found"), [(0, False), (3000, False), (10_000, True), (-10_000, True)])
+def test_a_time_to_live_may_be_about_to_reach_the_next_step(twins, databases, queue_name, later_ms, found):
+    twins.add("plain", {})
+    for client, ms in zip(databases, (20_001, 20_001 + later_ms), strict=True):
+        client.pexpire(f"bull:{queue_name}:1", ms)
+    if not found:
+        twins.counts()
+        return
+    with pytest.raises(StateDiffers, match=r"1 › ttl: expected"):
+        twins.counts()
+
+
 def test_a_different_result_is_found(twins, databases, queue_name):
     twins.add("plain", {})
     databases[1].set(f"bull:{queue_name}:id", "41")

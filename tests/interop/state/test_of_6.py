@@ -165,6 +165,49 @@ def test_jobs_that_a_client_of_5_has_parked_run_after_those_that_wait(pair: Pair
     assert pair.seen["wait"]["value"] == ["2", "1", "9", "8"]
 
 
+@pytest.mark.parametrize("rate_limited", [False, True])
+def test_a_queue_that_was_not_paused_is_resumed(pair: Pair, rate_limited: bool) -> None:
+    """Its jobs wake a worker whether it was paused or not."""
+    for delay in (0, HOUR):
+        pair.add("work", {}, delay=delay)
+    pair.command("DEL", "{P}marker")
+    if rate_limited:
+        pair.rate_limit(20_000)
+    pair.resume()
+    assert pair.seen["marker"]["value"] == {"0": 0}
+
+
+def test_a_queue_that_was_obliterated_is_one_of_6_again_when_somebody_opens_it(pair: Pair) -> None:
+    pair.add("work", {})
+    pair.obliterate(force=True)
+    assert "meta" not in pair.seen
+    pair.foreign_reopen()
+    pair.add("work", {})
+    pair.pause()
+    pair.drain()
+    pair.resume()
+
+
+def test_jobs_of_several_states_are_listed_from_the_next_one_on(pair: Pair) -> None:
+    for _ in range(4):
+        pair.add("work", {})
+    for _ in range(2):
+        pair.fetch("t:0")
+    pair.pause()
+    pair.ranges(["wait", "active", "paused"], 0, 2, True)
+
+
+def test_bullmq_6_lists_active_jobs_that_follow_paused_ones_in_the_wrong_order(pair: Pair) -> None:
+    for _ in range(4):
+        pair.add("work", {})
+    for _ in range(2):
+        pair.fetch("t:0")
+    with pytest.raises(
+        StateDiffers, match=r"result\[2\]: expected '2', got '1'\n.*result\[3\]: expected '1', got '2'$"
+    ):
+        pair.ranges(["wait", "paused", "active"], 0, 2, True)
+
+
 # retrying
 
 
@@ -356,6 +399,18 @@ def test_a_scheduler_whose_job_runs_starts_anew(pair: Pair, before: dict[str, An
     pair.tick(1000)
     pair.upsert_scheduler("s", after, {"name": "made", "data": {"n": 1}})
     pair.complete(id, 1, "t:0")
+    pair.tick(20_000)
+    pair.fetch("t:1")
+
+
+@pytest.mark.parametrize("start", [0, 3000, 9_999])
+@pytest.mark.parametrize("late", [9_999, 10_000, 10_001, 12_999, 13_000, 13_001, 34_567])
+def test_an_interval_that_missed_some_times_goes_on_at_the_next_one_of_its_grid(
+    pair: Pair, start: int, late: int
+) -> None:
+    pair.upsert_scheduler("s", {**EVERY, "startDate": EPOCH + start}, {})
+    pair.tick(start + late)
+    pair.fetch("t:0")
     pair.tick(20_000)
     pair.fetch("t:1")
 

@@ -106,6 +106,15 @@ def test_missed_slots_are_skipped_and_the_offset_stays(scheduler, produce, queue
     assert produce(queue, taken) == f"repeat:s:{NOW // EVERY * EVERY + EVERY + 7}"
 
 
+@pytest.mark.parametrize(("offset", "intervals"), [(7, 1), (9_000, 0), (NOW % EVERY, 1), (NOW % EVERY + 1, 0)])
+def test_in_a_queue_of_6_the_next_slot_may_be_nearer_than_an_interval(
+    scheduler, produce, client, queue, offset, intervals
+):
+    client.hset(f"bull:{queue}:meta", "version", "bullmq:6.7.0")
+    taken = scheduler(queue, at=NOW - 25_000, offset=offset)
+    assert produce(queue, taken) == f"repeat:s:{NOW // EVERY * EVERY + intervals * EVERY + offset}"
+
+
 @pytest.mark.parametrize(
     ("priority", "lifo", "place"),
     [

@@ -39,6 +39,13 @@ def test_resuming_a_running_queue_changes_no_job(run, queue, client, dump):
     assert dump(queue) == {"wait": ["1"], "events": [[("event", "resumed")]]}
 
 
+def test_resuming_a_running_queue_of_6_wakes_a_worker(run, queue, client, dump):
+    client.hset(f"bull:{queue}:meta", "version", "bullmq:6.7.0")
+    client.rpush(f"bull:{queue}:wait", "1")
+    run(SCRIPT, queue)
+    assert dump(queue)["marker"] == [("0", 0)]
+
+
 def test_jobs_that_version_6_left_in_wait_set_the_marker(run, queue, client, pause, dump):
     pause()
     client.rpush(f"bull:{queue}:wait", "2", "1")
