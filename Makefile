@@ -153,7 +153,7 @@ SEED := $(or $(SEED),$(shell date +%s))
 fuzz: $(VENV)/.built $(VENV)/.dev $(NODE_MODULES)  ## random steps and running workers beside BullMQ for Node: SEQUENCES=20000 WORKER_RUNS=200 SEED=1 PEER=6
 	@for peer in $(or $(PEER),5.62.0 5 6); do \
 	  set -- $(SEQUENCES) $(WORKER_RUNS);$(if $(SAMPLE), test $$peer = 5.62.0 || set -- 100 10;) \
-	  for play in steps fan-out workers fan-out-workers; do \
+	  for play in steps fan-out getters workers fan-out-workers; do \
 	    case $$play in *workers) sequences=$$2;; *) sequences=$$1;; esac; \
 	    $(PY) -m tests.interop.random.fuzz --play $$play --peer $$peer --sequences $$sequences --seed $(SEED) --workers $(WORKERS) $(ARGS) \
 	      || exit 1; \
