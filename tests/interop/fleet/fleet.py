@@ -49,6 +49,7 @@ class Fleet:
     folder: Path
     #: Where kinds connect that do not use `url`.
     urls: dict[str, str] = field(default_factory=dict)
+    lock_ms: int = LOCK_MS
     processes: defaultdict[str, list[Process]] = field(default_factory=lambda: defaultdict(list))
     #: Processes that were asked to end.
     leaving: list[Process] = field(default_factory=list)
@@ -66,7 +67,7 @@ class Fleet:
         ledger = self.folder / f"{self.started}-{name}.ledger"
         ledger.touch()
         node = kind in _LIBRARIES
-        limits = {"lockDuration": LOCK_MS, "stalledInterval": STALLED_INTERVAL_MS, "maxStalledCount": 10}
+        limits = {"lockDuration": self.lock_ms, "stalledInterval": STALLED_INTERVAL_MS, "maxStalledCount": 10}
         options = {"concurrency": CONCURRENCY, "name": name, **limits}
         settings = json.dumps({"queues": queues, **(options if node else snaked(options)), **more})
         program = ["node", str(NODE_WORKER)] if node else [sys.executable, "-u", "-m", "tests.interop.fleet.worker"]

@@ -44,7 +44,7 @@ def test_every_job_has_one_outcome_while_node_is_rolled_to_6_and_back_worker_by_
 
 @played
 def test_every_job_has_one_outcome_while_the_version_of_its_queue_flips_each_second(url, tmp_path):
-    outcome = flip(url, tmp_path, jobs=3 * JOBS)
+    outcome = flip(url, tmp_path, jobs=2 * JOBS)
     assert outcome.violations.keys() <= OF_BULLMQ, outcome
     assert outcome.runs.keys() == set(KINDS)
 
