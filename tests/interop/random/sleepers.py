@@ -16,7 +16,14 @@ from .steps import QUEUES
 ASKS_NEXT = {"complete", "fail", "complete_many", "move_to_delayed", "move_to_waiting_children"}
 #: These let a job start, if a global limit has held it, and wake nobody, as in BullMQ: a worker starts it when its wait
 #: for a marker ends, after at most 5 s.
-WAKES_NOBODY_IN_BULLMQ = {"remove", "remove_job", "obliterate", "remove_global_concurrency", "set_global_concurrency"}
+WAKES_NOBODY_IN_BULLMQ = {
+    "remove",
+    "remove_job",
+    "remove_unprocessed_children",
+    "obliterate",
+    "remove_global_concurrency",
+    "set_global_concurrency",
+}
 
 
 @dataclass

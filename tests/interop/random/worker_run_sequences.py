@@ -206,10 +206,14 @@ class WorkerRunSequence:
         return {"name": "work", "queueName": f"@{queue}", "data": data, "opts": opts}
 
     def _with_an_end(self, runs: Any) -> Any:
-        """Let a job that fails at its last start fail for good, where only BullMQ ends it there."""
+        """Let a job that fails at its last start fail for good, where only BullMQ ends it there.
+
+        It has no child of its own, with which it could not complete either.
+        """
         if self._most_starts is None:
             return runs
         before = self._most_starts - 1
+        runs = [[action for action in run if action[0] != "add_child"] for run in runs]
         runs = [*runs, *[runs[-1]] * (before + 1 - len(runs))]
         ends = [[("unrecoverable" if name == "throw" else name, *rest) for name, *rest in run] for run in runs[before:]]
         return [*runs[:before], *ends]
