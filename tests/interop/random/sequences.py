@@ -146,7 +146,7 @@ class Player:
         )
         self._played: Counter[str] = Counter()
         self._found: StateDiffers | None = None
-        self._came_again = False
+        self._played_again = False
         try:
             seed(number)(once(given(self._sequences)(self._play)))()
         except (StateDiffers, _ShrunkEnough):
@@ -166,14 +166,15 @@ class Player:
     def _play(self, sequence: Any) -> None:
         if not sequence:
             return
-        # Only if it came again: on a slow machine a key may expire on one side only, before it is read.
-        if self._came_again and time.monotonic() > self._shrink_until:
-            raise _ShrunkEnough
+        if self._found is not None:
+            # Once more in any case: on a slow machine a key may expire on one side only, before it is read.
+            if self._played_again and time.monotonic() > self._shrink_until:
+                raise _ShrunkEnough
+            self._played_again = True
         self.begin()
         try:
             self._played = self._play_on(self.pair, sequence)
         except StateDiffers as found:
-            self._came_again = self._found is not None
             if self._found is None:
                 self._shrink_until = time.monotonic() + self.shrink_seconds
             if self._found is None or len(str(found)) < len(str(self._found)):
