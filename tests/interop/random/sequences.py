@@ -146,15 +146,13 @@ class Player:
         )
         self._played: Counter[str] = Counter()
         self._found: StateDiffers | None = None
-        self._played_again = False
         try:
             seed(number)(once(given(self._sequences)(self._play)))()
         except (StateDiffers, _ShrunkEnough):
             assert self._found is not None
             raise self._found from None
         except FlakyFailure:
-            # Workers that run are not determined, and keys expire: the same sequence made no difference when it was
-            # played again.
+            # Workers that run are not determined: the same sequence made no difference when it was played again.
             self._played = Counter({"differed only once": 1})
         self.counts += self._played
 
@@ -166,11 +164,8 @@ class Player:
     def _play(self, sequence: Any) -> None:
         if not sequence:
             return
-        if self._found is not None:
-            # Once more in any case: on a slow machine a key may expire on one side only, before it is read.
-            if self._played_again and time.monotonic() > self._shrink_until:
-                raise _ShrunkEnough
-            self._played_again = True
+        if self._found is not None and time.monotonic() > self._shrink_until:
+            raise _ShrunkEnough
         self.begin()
         try:
             self._played = self._play_on(self.pair, sequence)
