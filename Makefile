@@ -6,7 +6,7 @@ VENV := .venv$(if $(filter-out python3,$(PYTHON)),-$(shell $(PYTHON) -c 'import 
 BIN := $(VENV)/bin
 PY := $(BIN)/python
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
-WORKERS ?= 2
+WORKERS ?= 3
 # A test that fails runs once more on a machine that may be overloaded; the summary lists it as a RERUN: it is to be mended.
 PYTEST := $(BIN)/pytest -q --reruns 1 -raR --rerun-show-tracebacks
 NODE_MODULES := tests/interop/node_modules/.package-lock.json

@@ -1,6 +1,7 @@
 """bullrush: a job queue for Python and Spark that speaks the BullMQ wire protocol."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from bullrush import aio, errors
 from bullrush._core import __version__
@@ -68,7 +69,7 @@ __all__ = [
 
 _TASKS = ("AsyncTaskJob", "Depends", "Middleware", "Task", "TaskJob", "Tasks", "aenqueue_many", "enqueue_many")
 
-__getattr__ = at_first_use(
+__getattr__: Callable[[str], Any] = at_first_use(
     __name__,
     {
         "LegacyQueue": "bullrush.legacy",

@@ -1,6 +1,7 @@
 """bullrush for asyncio: the same classes with the same arguments; calls are awaited."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from bullrush.aio.discovery import queue_names
 from bullrush.aio.events import QueueEvents
@@ -30,6 +31,6 @@ __all__ = [
     "queue_names",
 ]
 
-__getattr__ = at_first_use(
+__getattr__: Callable[[str], Any] = at_first_use(
     __name__, {"LegacyQueue": "bullrush.legacy.aio", "Notifications": "bullrush.aio.notifications"}
 )

@@ -1,6 +1,7 @@
 """Workers: they take jobs, run handlers and report the results."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from bullrush.base.first_use import at_first_use
 from bullrush.worker.monitoring.scripts import ScriptTimes
@@ -26,4 +27,4 @@ __all__ = [
     "WorkerOptions",
 ]
 
-__getattr__ = at_first_use(__name__, {"WorkerHealth": "bullrush.worker.monitoring.health"})
+__getattr__: Callable[[str], Any] = at_first_use(__name__, {"WorkerHealth": "bullrush.worker.monitoring.health"})
