@@ -103,18 +103,19 @@ pub enum Compat {
 
 /// Writes what every `Queue` of BullMQ writes when it is constructed, but leaves the version of one that was there
 /// first: others tell by it which rules a queue follows. Calls that only read or remove do not write this.
-pub(super) async fn write_meta(link: &Link, keys: &Keys, max_len_events: i64, compat: Option<Compat>) -> Result<()> {
+pub(super) async fn write_meta(link: &Link, keys: &Keys, max_len_events: i64) -> Result<()> {
     let (mut settings, mut version) = (redis::cmd("HSET"), redis::cmd("HSETNX"));
     settings.arg(keys.meta()).arg("opts.maxLenEvents").arg(max_len_events);
     version.arg(keys.meta()).arg("version").arg(VERSION);
-    match compat {
-        Some(Compat::Five) => drop(settings.arg(COMPAT).arg("5")),
-        Some(Compat::Six) => drop(settings.arg(COMPAT).arg("6")),
-        Some(Compat::Auto) | None => {}
-    }
-    let mut writes = vec![settings, version];
-    if matches!(compat, Some(Compat::Auto)) {
-        writes.push(command("HDEL", &[keys.meta(), COMPAT]));
-    }
-    link.pipeline(&writes, Retry::Safe).await?.into_iter().collect::<Result<Vec<_>>>().map(drop)
+    link.pipeline(&[settings, version], Retry::Safe).await?.into_iter().collect::<Result<Vec<_>>>().map(drop)
+}
+
+/// Writes which version all programs are to follow on this queue.
+pub(super) async fn write_compat(link: &Link, keys: &Keys, compat: Compat) -> Result<()> {
+    let write = match compat {
+        Compat::Five => command("HSET", &[keys.meta(), COMPAT, "5"]),
+        Compat::Six => command("HSET", &[keys.meta(), COMPAT, "6"]),
+        Compat::Auto => command("HDEL", &[keys.meta(), COMPAT]),
+    };
+    link.pipeline(&[write], Retry::Safe).await?.into_iter().collect::<Result<Vec<_>>>().map(drop)
 }

@@ -23,7 +23,7 @@ pub struct QueueOptions {
     pub skip_metas_update: bool,
     /// A queue of Bull's is not refused.
     pub allow_legacy: bool,
-    /// Written to `meta` with the other settings; `None` leaves what is there.
+    /// Written to `meta` at the first call, whatever that is; `None` leaves what is there.
     pub compat: Option<Compat>,
     /// How calls that make jobs ready wake idle workers.
     pub wake: Wake,
@@ -49,6 +49,7 @@ pub struct QueueHandle {
     pub(super) keys: Keys,
     pub(super) options: QueueOptions,
     checked: OnceCell<()>,
+    compat_written: OnceCell<()>,
     meta_written: OnceCell<()>,
     pub(super) single: Coalescer,
     pub(super) adding: Adding,
@@ -65,6 +66,7 @@ impl QueueHandle {
             keys,
             options,
             checked: OnceCell::new(),
+            compat_written: OnceCell::new(),
             meta_written: OnceCell::new(),
             single: Coalescer::default(),
         }
@@ -105,14 +107,17 @@ impl QueueHandle {
         &self.keys
     }
 
-    /// Connects and checks that the queue can be used; writes nothing. Does nothing after the first success.
+    /// Connects and checks that the queue can be used; writes nothing but the version that it is to follow, if one is
+    /// given. Does nothing after the first success.
     ///
     /// # Errors
     /// [`Error::LegacyQueue`], [`Error::QueueName`] (no hash tag on a cluster), [`Error::RedisVersion`] and what
     /// [`Link::call`] returns.
     pub async fn ready(&self) -> Result<()> {
         let check = || checks::check(&self.link, &self.keys, self.options.allow_legacy);
-        self.link.once(&self.checked, check).await.copied()
+        self.link.once(&self.checked, check).await?;
+        let Some(compat) = self.options.compat else { return Ok(()) };
+        self.link.once(&self.compat_written, || checks::write_compat(&self.link, &self.keys, compat)).await.copied()
     }
 
     /// As [`QueueHandle::ready`], and writes `meta`, for calls that add or change something; does so once. A route is
@@ -124,9 +129,9 @@ impl QueueHandle {
         self.ready().await?;
         let is_new = self.adding.prepare().await?;
         let write = || async {
-            let QueueOptions { max_len_events, skip_metas_update, compat, .. } = self.options;
+            let QueueOptions { max_len_events, skip_metas_update, .. } = self.options;
             if !skip_metas_update {
-                checks::write_meta(&self.link, &self.keys, max_len_events, compat).await?;
+                checks::write_meta(&self.link, &self.keys, max_len_events).await?;
             }
             Ok(())
         };

@@ -92,6 +92,13 @@ DIFFERENCES: Final = (
         ("state/test_of_6.py::test_bullmq_6_doubles_the_job_of_a_scheduler_with_another_rule_in_a_paused_queue",),
     ),
     Difference(
+        "what becomes ready while a client of 5 has parked jobs in `paused`",
+        SINCE_6,
+        "it goes to `wait`, and is lost if a client of 5 resumes",
+        "it goes to `paused`, which both versions take at a resume",
+        shown_by=("state/test_of_6.py::test_a_program_of_6_that_only_looks_makes_nobody_lose_what_5_has_paused",),
+    ),
+    Difference(
         "a pattern that fires in a slot whose job has finished",
         SINCE_6,
         "it writes the new job over the finished one, which then is in two places",

@@ -8,5 +8,5 @@ local function follows_6(P, settings)
   else
     compat, version = unpack(call('HMGET', P .. 'meta', 'ext:compat', 'version'))
   end
-  return (tonumber(compat or string.match(version or '', '^bullmq:(%d+)%.')) or 5) >= 6
+  return (tonumber(compat or '') or tonumber(string.match(version or '', '^bullmq:(%d+)')) or 5) >= 6
 end

@@ -24,7 +24,8 @@ local function get_target(P, known)
   end
   if settings[1] then
     --- @include follows_6
-    return P .. (follows_6(P, settings) and 'wait' or 'paused'), true, settings
+    -- Where a client of 5 has parked jobs, its resume writes that list over `wait`; that of 6 joins the two.
+    return P .. (follows_6(P, settings) and call('EXISTS', P .. 'paused') == 0 and 'wait' or 'paused'), true, settings
   end
   local concurrency = settings[2]
   if concurrency and call('LLEN', P .. 'active') >= concurrency then

@@ -6,11 +6,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 from uuid import uuid4
 
-from bullrush._core import BULLMQ_VERSION
+from bullrush._core import BULLMQ_VERSION, route_base
 from bullrush.base.closing import BlockingContext
 from bullrush.base.operation import options_by_name
 from bullrush.base.options import AddingOptions, HandleOptions
 from bullrush.base.outages import ReportsOutages
+from bullrush.errors import InvalidOptionError
 from bullrush.job.job import Job, JobT
 from bullrush.job.option_compiler import OptionCompiler, check_job_options
 from bullrush.job.options import JobOptions
@@ -29,7 +30,7 @@ from bullrush.telemetry.spans import QUEUE_SPANS
 from bullrush.values import checks
 from bullrush.values.checks import Check
 from bullrush.values.encoding import JSON
-from bullrush.values.options import Option, checked_options, declare_options, declared
+from bullrush.values.options import Option, Settings, checked_options, declare_options, declared
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,9 +98,9 @@ class QueueOptions(HandleOptions, AddingOptions, total=False):
             bullmq=None,
             doc=(
                 "the major version of BullMQ that all calls on this queue follow where 5 and 6 differ, also those of "
-                "other programs: it is stored with the queue. By default, and after ``auto``, it is the one that "
-                "BullMQ has written to the queue, and 5 where it has written none. See the page about tests against "
-                "BullMQ."
+                "other programs: the first call stores it with the queue, and `obliterate` removes it. By default, "
+                "and after ``auto``, it is the one that BullMQ has written to the queue, and 5 where it has written "
+                "none. See the page about tests against BullMQ."
             ),
         ),
     ]
@@ -116,6 +117,15 @@ class QueueOptions(HandleOptions, AddingOptions, total=False):
             ),
         ),
     ]
+
+
+def _check_compat(name: str, settings: Settings) -> None:
+    if settings.skip_metas_update:
+        raise InvalidOptionError("compat is stored with the queue, which skip_metas_update=True forbids: leave one out")
+    if (base := route_base(name)) is not None:
+        raise InvalidOptionError(
+            f"{name} is a route, and follows the version of its queue: give compat to Queue({base!r})"
+        )
 
 
 class QueueCalls(
@@ -150,6 +160,8 @@ class QueueCalls(
             InvalidOptionError: an option does not exist or has an invalid value.
         """
         settings = checked_options(QueueOptions, options, type(self).__name__)
+        if settings.compat is not None:
+            _check_compat(name, settings)
         super().__init__(name, settings, options)
         self._settings, self._options = settings, options
         self._compiler = OptionCompiler(settings.default_job_options, settings.payload_limit)

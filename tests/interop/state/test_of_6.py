@@ -10,6 +10,7 @@ import pytest
 
 from bullrush import Queue
 from bullrush._core import stop_clock
+from bullrush.errors import InvalidOptionError
 from tests.interop.conftest import NodeFleet, server_of
 from tests.interop.sides.manual_side import ManualSide
 from tests.interop.sides.node_side import NodeSide
@@ -156,10 +157,10 @@ def test_a_parent_whose_children_end_while_its_queue_is_paused_waits_with_the_ot
 def test_jobs_that_a_client_of_5_has_parked_run_after_those_that_wait(pair: Pair, pausing: str, resuming: str) -> None:
     pair.add("work", {})
     getattr(pair, pausing)()
+    pair.add("work", {})
     for number in (8, 9):
         pair.command("HSET", f"{{P}}{number}", "name", "of 5", "data", "{}", "opts", "{}", "timestamp", "1")
         pair.command("LPUSH", "{P}paused", str(number))
-    pair.add("work", {})
     pair.counts("paused")
     getattr(pair, resuming)()
     assert pair.seen["wait"]["value"] == ["2", "1", "9", "8"]
@@ -490,6 +491,25 @@ def test_bullmq_6_sets_no_marker_for_a_job_that_fails_and_is_due_later_when_it_f
     assert (theirs, ours) == (None, EPOCH + 5000)
 
 
+def test_a_program_of_6_that_only_looks_makes_nobody_lose_what_5_has_paused(
+    node_fleet: NodeFleet, databases: tuple[Any, Any], redis_url: str, queue_name: str
+) -> None:
+    """Real BullMQ 6 adds to `wait`, over which BullMQ 5 then writes its list `paused`."""
+    client, base = databases[0], f"bull:{queue_name}:"
+    of_5, of_6 = (NodeSide(node_fleet.get(library), 0, "bull", queue_name) for library in ("bullmq5", "bullmq6"))
+    of_5.add("work", {})
+    of_5.pause()
+    of_6.counts()
+    client.hset(base + "meta", "version", "bullmq:6.7.0")
+    with Queue(queue_name, url=f"{server_of(redis_url)}/0") as queue:
+        queue.add("work", {})
+    assert sorted(client.lrange(base + "paused", 0, -1)) == ["1", "2"]
+    lost = of_6.add("work", {})
+    of_5.resume()
+    assert sorted(client.lrange(base + "wait", 0, -1)) == ["1", "2"]
+    assert client.exists(base + lost)
+
+
 # where the version comes from
 
 
@@ -514,8 +534,18 @@ def test_a_queue_follows_what_a_program_has_set_before_the_hint(
     assert [pauses_as_6(compat) for compat in (None, "5", None, "auto")] == [True, False, False, True]
     client.hset(meta, "version", "bullmq:10.0.1")
     assert pauses_as_6(None)
+    client.hset(meta, "version", "bullmq:6")
+    assert pauses_as_6(None)
+    client.hset(meta, "ext:compat", "five")
+    assert pauses_as_6(None)
     client.hset(meta, "version", "of another program")
     assert not pauses_as_6(None)
+    with pytest.raises(
+        InvalidOptionError, match=f"{queue_name}~cap.gpu is a route, and follows the version of its queue"
+    ):
+        Queue(f"{queue_name}~cap.gpu", compat="5")
+    with pytest.raises(InvalidOptionError, match="skip_metas_update=True forbids"):
+        Queue(queue_name, compat="5", skip_metas_update=True)
 
 
 def test_a_version_that_changes_loses_no_job(databases: tuple[Any, Any], redis_url: str, queue_name: str) -> None:

@@ -46,9 +46,11 @@ def test_info_says_the_version(run: Callable, worked: Queue, redis_url: str, red
     assert shown() == ("bullmq:5.62.0", None, False)
     redis.hset(worked.to_key("meta"), "version", "bullmq:6.7.0")
     assert shown() == ("bullmq:6.7.0", None, True)
-    Queue(worked.name, url=redis_url, compat="5").add("work")
+    Queue(worked.name, url=redis_url, compat="5").get_job_counts()
     assert shown() == ("bullmq:6.7.0", "5", False)
-    assert f"{worked.name} (as BullMQ 5)" in run("info", worked.name).out
+    assert f"{worked.name} (bullmq:6.7.0, as Bull" in run("info", worked.name).out
+    redis.hset(worked.to_key("meta"), "ext:compat", "six")
+    assert shown() == ("bullmq:6.7.0", None, True)
 
 
 @pytest.mark.parametrize("role", ["worker", "producer"])

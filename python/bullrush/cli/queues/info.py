@@ -237,7 +237,7 @@ def _read(options: argparse.Namespace, queue: Queue, routes: Sequence[Queue]) ->
         "moved_at": None,
         "claimed": 0,
         "version": meta.get("version"),
-        "compat": meta.get("ext:compat"),
+        "compat": compat if (compat := meta.get("ext:compat")) in ("5", "6") else None,
     }
 
 
@@ -276,10 +276,10 @@ def _title(info: QueueInfo, prefix: str) -> str:
         notes.append(f"{info['claimed']:,} claimed by a move")
     if info["paused"]:
         notes.append("paused")
+    if not (version := info["version"] or "bullmq:5.").startswith("bullmq:5."):
+        notes.append(version)
     if info["compat"] is not None:
         notes.append(f"as BullMQ {info['compat']}")
-    elif not (version := info["version"] or "bullmq:5.").startswith("bullmq:5."):
-        notes.append(version)
     routes = f" +{info['routes']}" if info["routes"] else ""
     return _name(info, prefix) + routes + (f" ({', '.join(notes)})" if notes else "")
 
