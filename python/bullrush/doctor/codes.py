@@ -75,7 +75,7 @@ CODES: Final[dict[str, Code]] = {
     "BR102": Code(
         "A paused queue has jobs in `wait` and in `paused`, of BullMQ 6 and 5",
         "fault",
-        "Do not resume it with BullMQ 5, which would lose the jobs in `wait`; let all programs use one version",
+        "Resume it with bullrush or with BullMQ 6: BullMQ 5 would lose the jobs in `wait`",
         "joins both lists in the order in which the jobs run",
     ),
     "BR103": Code(
