@@ -309,7 +309,8 @@ async fn an_add_that_was_executed_is_in_doubt_although_no_connection_comes_for_t
         let mut server = Server::start();
         let observer = server.link();
         let proxy = Proxy::to(server.port()).await;
-        let link = through(&proxy, timeout(1_000));
+        // So long that a slow machine does not give up the held reply: the reply of a second try would get through.
+        let link = through(&proxy, timeout(3_000));
         let added = add_whose_reply_is_held(&link, &observer, &proxy, QueueOptions::default(), || async {
             proxy.refuse();
             match disorder {
