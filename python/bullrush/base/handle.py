@@ -72,9 +72,9 @@ class Handle(Connected):
         return CoreQueue(self._url, self._prefix, name, options, target=routes.target, worker=self._core_worker)
 
     def _same_for(self, name: str) -> Self:
-        """Return a handle of another queue with the same options."""
+        """Return a handle of a route with the same options; which BullMQ it follows is said by its queue."""
         new: Callable[..., Self] = type(self)
-        return new(name, **self._opts)
+        return new(name, **{option: value for option, value in self._opts.items() if option != "compat"})
 
     def _job(self, record: Any) -> Any:
         """Return a job of this queue."""

@@ -546,6 +546,10 @@ def test_a_queue_follows_what_a_program_has_set_before_the_hint(
         Queue(f"{queue_name}~cap.gpu", compat="5")
     with pytest.raises(InvalidOptionError, match="skip_metas_update=True forbids"):
         Queue(queue_name, compat="5", skip_metas_update=True)
+    with Queue(queue_name, url=url, compat="6") as queue:
+        queue.wait_until_ready()
+        queue.add("work", {}, target={"capabilities": ["gpu"]})
+    assert client.hget(f"bull:{queue_name}~cap.gpu:meta", "ext:compat") == "6", "a route takes over what its queue has"
 
 
 def test_a_version_that_changes_loses_no_job(databases: tuple[Any, Any], redis_url: str, queue_name: str) -> None:
