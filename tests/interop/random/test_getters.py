@@ -5,21 +5,16 @@
 
 import pytest
 
-from bullrush._core import stop_clock
-
 from .getters import play_getters, visits
-from .sequences import Player, manual_pair, numbers, sequences
+from .sequences import numbers, sequences
 
 SEQUENCES = 40
 CHUNK = 20
 
 
 @pytest.fixture(scope="module")
-def player(peer, node_fleet, redis_url):
-    node = node_fleet.get(peer.library)
-    yield Player(manual_pair(node, redis_url, "random-reads"), sequences(visits), play_getters)
-    stop_clock(None)
-    node.call("clock", now=None)
+def player(new_player):
+    return new_player("random-reads", sequences(visits), play_getters)
 
 
 @pytest.mark.timeout(300)

@@ -5,9 +5,7 @@
 
 import pytest
 
-from bullrush._core import stop_clock
-
-from .sequences import Player, manual_pair, numbers
+from .sequences import numbers
 
 SEQUENCES = 250
 CHUNK = 25
@@ -16,19 +14,13 @@ FANNED_OUT = 50
 
 
 @pytest.fixture(scope="module")
-def player(peer, node_fleet, redis_url):
-    node = node_fleet.get(peer.library)
-    yield Player(manual_pair(node, redis_url, "random-sequences"))
-    stop_clock(None)
-    node.call("clock", now=None)
+def player(new_player):
+    return new_player("random-sequences")
 
 
 @pytest.fixture(scope="module")
-def fan_out_player(peer, node_fleet, redis_url):
-    node = node_fleet.get(peer.library)
-    yield Player(manual_pair(node, redis_url, "fanned-out-sequences", fan_out=True))
-    stop_clock(None)
-    node.call("clock", now=None)
+def fan_out_player(new_player):
+    return new_player("fanned-out-sequences", fan_out=True)
 
 
 @pytest.mark.timeout(600)
