@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from typing import Final
 
 from bullrush.aio import Queue
+from bullrush.dashboard.first_looks import FirstLooks
 from bullrush.dashboard.history import Memory, Rates
 from bullrush.dashboard.searches import Searches
 from bullrush.dashboard.seldom import OfQueues, Seldom
@@ -80,6 +81,7 @@ class Source:
     routes: OfQueues[Routes] = field(init=False)
     failures: OfQueues[list[FailureGroup]] = field(init=False)
     searches: Searches = field(default_factory=Searches, init=False)
+    first_looks: FirstLooks = field(default_factory=FirstLooks, init=False)
     _handles: dict[str, Queue] = field(default_factory=dict, init=False)
     #: When nothing has shown that these are queues of Bull.
     _of_bullmq: dict[str, float] = field(default_factory=dict, init=False)

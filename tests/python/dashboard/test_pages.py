@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 import threading
+import time
 from collections.abc import Callable
 from urllib.parse import quote
 
@@ -12,6 +13,7 @@ import pytest
 from redis import Redis
 
 from bullrush import FlowProducer, Queue, Worker
+from bullrush.inspection import SECOND_LOOK
 from tests.python.dashboard.page import Page, older, said
 from tests.waiting import wait_until
 
@@ -55,6 +57,21 @@ def test_a_queue_that_nobody_works_needs_a_human(page: Page, queue: Queue, redis
     line = line_of(page, queue.name)
     assert (line["waiting"], line["stuck"]) == (health.waiting, True)
     assert abs(int(str(line["oldest_due_age"])) - (health.oldest_due_age or 0)) < 60_000
+
+
+def test_who_looks_again_at_a_stuck_queue_does_not_wait_for_a_second_look(
+    page: Page, queue: Queue, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue.add_bulk([{"name": "x"} for _ in range(3)])
+    older(redis, queue.name, 22 * 60_000)
+    first, at = page.json(f"/q/{queue.name}"), time.monotonic() + SECOND_LOOK
+    wait_until(lambda: time.monotonic() > at)
+    with monkeypatch.context() as patch:
+        patch.setattr("bullrush.dashboard.pages.line.SECOND_LOOK", 60.0)
+        again = page.json(f"/q/{queue.name}")
+    texts = [[one["text"] for one in found["attention"]] for found in (first, again)]
+    assert texts == [["No worker is connected; 3 jobs wait, the oldest for 22 min."]] * 2
+    assert time.monotonic() < at + 30
 
 
 def test_workers_that_are_all_busy_for_long_need_a_human(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from bullrush.aio import Queue
+from bullrush.dashboard.first_looks import FirstLooks
 from bullrush.dashboard.pages.all.connections import connections
 from bullrush.dashboard.pages.silence import silence
 from bullrush.dashboard.refusal import refused
@@ -79,12 +80,12 @@ class Line:
         }
 
 
-async def lines(queues: Sequence[Queue]) -> list[Line]:
+async def lines(source: Source, queues: Sequence[Queue]) -> list[Line]:
     """Return the lines of queues of one server."""
     if not queues:
         return []
     workers = await run_async(count_workers(queues[0], [queue.name for queue in queues]))
-    return await _lines(queues, workers)
+    return await _lines(source, queues, workers)
 
 
 async def line_of(source: Source, queue: Queue) -> Line:
@@ -94,14 +95,14 @@ async def line_of(source: Source, queue: Queue) -> Line:
     to mend that.
     """
     workers = await source.workers.value(queue, unless=lambda count: count == 0)
-    [line] = await _lines([queue], {queue.name: workers})
+    [line] = await _lines(source, [queue], {queue.name: workers})
     return replace(line, workers=await source.workers.value(queue, unless=bool)) if line.is_stuck and workers else line
 
 
-async def _lines(queues: Sequence[Queue], workers: Mapping[str, int | None]) -> list[Line]:
+async def _lines(source: Source, queues: Sequence[Queue], workers: Mapping[str, int | None]) -> list[Line]:
     lately = now_ms() - _HOUR
     found = await run_async(overviews(queues, lately))
-    stuck = await _stuck(queues, found, lately)
+    stuck = await _stuck(source.first_looks, queues, found, lately)
     seen = list(zip(queues, found, strict=True))
     idle = [queue for queue, one in seen if queue.name in stuck and workers[queue.name] and not one.work.active]
     silences = await _silences(idle)
@@ -117,19 +118,26 @@ async def _lines(queues: Sequence[Queue], workers: Mapping[str, int | None]) -> 
     ]
 
 
-async def _stuck(queues: Sequence[Queue], found: Sequence[Overview], lately: int) -> set[str]:
-    """Return the queues whose work is stuck: as `bullrush health`, by a second look."""
-    seem = [
-        (queue, before.work)
-        for queue, before in zip(queues, found, strict=True)
-        if before.work.is_stuck(before.work.last_start_age, STUCK_AFTER)
-    ]
+async def _stuck(first_looks: FirstLooks, queues: Sequence[Queue], found: Sequence[Overview], lately: int) -> set[str]:
+    """Return the queues whose work is stuck: as `bullrush health`, by a second look.
+
+    Somebody who follows a page looks again anyway. So only a queue that seems stuck for the first time is waited for.
+    """
+    stuck, seem = set(), []
+    for queue, one in zip(queues, found, strict=True):
+        if not one.work.is_stuck(one.work.last_start_age, STUCK_AFTER):
+            first_looks.forget(queue.name)
+        elif (before := first_looks.get(queue.name)) and one.work.is_still_stuck(before, STUCK_AFTER):
+            stuck.add(queue.name)
+        else:
+            first_looks.add(queue.name, one.work)
+            seem.append((queue, one.work))
     if not seem:
-        return set()
+        return stuck
     await asyncio.sleep(SECOND_LOOK)
     again = await run_async(overviews([queue for queue, _ in seem], lately))
     looks = zip(seem, again, strict=True)
-    return {queue.name for (queue, before), now in looks if now.work.is_still_stuck(before, STUCK_AFTER)}
+    return stuck | {queue.name for (queue, before), now in looks if now.work.is_still_stuck(before, STUCK_AFTER)}
 
 
 async def _silences(queues: Sequence[Queue]) -> Mapping[str, str | None]:

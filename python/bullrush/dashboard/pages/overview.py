@@ -15,7 +15,7 @@ async def overview(asked: Asked) -> Answer:
     """Return the page."""
     names = await asked.source.names.value()
     seen = await asked.viewer.seen(names.queues)
-    found = await lines([asked.source.queue(name) for name in seen])
+    found = await lines(asked.source, [asked.source.queue(name) for name in seen])
     report = await asked.source.report.value()
     everything = len(seen) == len(names.queues)
     hidden = frozenset(names.queues).difference(seen)
