@@ -1,6 +1,8 @@
 """Measures changes of many jobs by the dashboard: ``python -m benches.micro.bulk``.
 
 With ``--docs`` it writes docs/dashboard.md, too. Redis has a processor of its own. The longest call is that of SLOWLOG.
+A call seems longer than it is where the host takes that processor for other machines meanwhile. So the figures are
+those of the round with the shortest longest call, and the calls of all rounds that took too long are counted.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import httpx
 from redis import Redis
 
-from benches.harness.machine import apart
+from benches.harness.machine import apart, stolen_ms
 from benches.harness.peer import ROOT
 from benches.harness.report import aligned, piped
 from bullrush.dashboard import app
@@ -24,18 +26,33 @@ _PAGE: Final = ROOT / "docs" / "dashboard.md"
 _BEGIN, _END = "<!-- measured: bulk -->", "<!-- /measured -->"
 _JOBS: Final = 100_000
 _PART: Final = 5_000
+#: No call may take longer, in ms.
+_LONG: Final = 5
+#: A call that is long by itself is so in each of them. One that the host has held up is not.
+_ROUNDS: Final = 3
 #: What is changed: how, and from which state.
 _CHANGES: Final = (("retry", "failed"), ("remove", "waiting"), ("promote", "delayed"), ("remove", "completed"))
 _SET_OR_LIST: Final = {"waiting": "wait"}
 
 
 class _Measured(NamedTuple):
-    """Seconds of the preview and of the change, of the processor of Redis in both, and ms of the longest call."""
+    """What a change took.
+
+    Attributes:
+        preview: seconds until its preview was there.
+        change: seconds of the change itself.
+        redis: seconds of the processor of Redis, in both.
+        longest: the longest call, in ms.
+        over: how many calls took longer than they may.
+        stolen: for how many ms the host took the processor of Redis for other machines.
+    """
 
     preview: float
     change: float
     redis: float
     longest: float
+    over: int
+    stolen: int
 
 
 def _fill(redis: Redis, state: str) -> None:
@@ -60,6 +77,7 @@ def _fill(redis: Redis, state: str) -> None:
 async def _measure(client: httpx.AsyncClient, redis: Redis, verb: str, state: str) -> _Measured:
     _fill(redis, state)
     redis.slowlog_reset()
+    stolen = stolen_ms(redis)
     path, before, began = f"/q/many/bulk/{verb}", _processor_seconds(redis), time.perf_counter()
     preview = (await client.post(path, data={"state": state})).raise_for_status().json()["preview"]
     seen = time.perf_counter()
@@ -71,8 +89,10 @@ async def _measure(client: httpx.AsyncClient, redis: Redis, verb: str, state: st
         await asyncio.sleep(0.05)
     assert done["done"] == _JOBS, done
     spent = _processor_seconds(redis) - before
-    longest = max((entry["duration"] for entry in redis.slowlog_get(128)), default=0)
-    return _Measured(seen - began, (done["ended"] - done["begun"]) / 1_000, spent, longest / 1_000)
+    slow = [entry["duration"] / 1_000 for entry in redis.slowlog_get(100_000)]
+    change = (done["ended"] - done["begun"]) / 1_000
+    over = sum(one > _LONG for one in slow)
+    return _Measured(seen - began, change, spent, max(slow, default=0.0), over, stolen_ms(redis) - stolen)
 
 
 def _processor_seconds(redis: Redis) -> float:
@@ -80,11 +100,15 @@ def _processor_seconds(redis: Redis) -> float:
     return float(found["used_cpu_sys"]) + float(found["used_cpu_user"])
 
 
-async def _measure_all(url: str, redis: Redis) -> list[tuple[str, _Measured]]:
+async def _measure_all(url: str, redis: Redis) -> list[tuple[str, list[_Measured]]]:
+    """Return what each change took, in each round."""
     transport = httpx.ASGITransport(app(url, authenticate=lambda _: "somebody", authorize=lambda *_: True))
     own = {"Sec-Fetch-Site": "same-origin", "Accept": "application/json"}
     async with httpx.AsyncClient(transport=transport, base_url="http://here", timeout=300, headers=own) as client:
-        return [(f"{verb} {state}", await _measure(client, redis, verb, state)) for verb, state in _CHANGES]
+        return [
+            (f"{verb} {state}", [await _measure(client, redis, verb, state) for _ in range(_ROUNDS)])
+            for verb, state in _CHANGES
+        ]
 
 
 def main() -> None:
@@ -93,13 +117,16 @@ def main() -> None:
     with EmbeddedRedis(port=0, password="") as server, Redis.from_url(server.url) as redis:
         version = redis.info("server")["redis_version"]
         redis.config_set("slowlog-log-slower-than", 1_000)
+        redis.config_set("slowlog-max-len", 100_000)
         with apart(redis):
             measured = asyncio.run(_measure_all(server.url, redis))
-    rows = [[f"{_JOBS:,} jobs", "preview", "change", "processor time of Redis", "longest call"]]
-    rows += [
-        [what, f"{one.preview:.1f} s", f"{one.change:.1f} s", f"{one.redis:.1f} s", f"{one.longest:.1f} ms"]
-        for what, one in measured
-    ]
+    times = ["preview", "change", "processor time of Redis", "longest call"]
+    rows = [[f"{_JOBS:,} jobs", *times, f"calls over {_LONG} ms in {_ROUNDS} rounds", "taken by the host"]]
+    for what, rounds in measured:
+        quiet = min(rounds, key=lambda one: one.longest)
+        seconds = [f"{spent:.1f} s" for spent in (quiet.preview, quiet.change, quiet.redis)]
+        over, stolen = sum(one.over for one in rounds), sum(one.stolen for one in rounds)
+        rows.append([what, *seconds, f"{quiet.longest:.1f} ms", f"{over} of {_ROUNDS * _JOBS:,}", f"{stolen} ms"])
     print(*aligned(rows), sep="\n")
     said = f"Redis {version}, load average before: {before:.1f}; measured by `python -m benches.micro.bulk --docs`."
     print(said)
