@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from bullrush import Queue, Worker
 from tests.waiting import wait_until
 
 from .suite import processes
+from .suite.awake import Asleep, look
 from .suite.clock import Clock
 from .suite.faults import FAULTS
 from .suite.flatness import flatness
@@ -51,12 +53,13 @@ def found(
     wrong: tuple[str, ...] = (),
     durable: bool = False,
     starved: float = 0.0,
+    asleep: tuple[Asleep, ...] = (),
 ) -> Findings:
     happened = [Happened("worker killed", 10.5, 10.5, frozenset(["w0"]), False), *more]
     plan, odd, findings = (
         RoundPlan("single", 1, 1, durable=durable),
         SimpleNamespace(wrong=lambda: wrong),
-        Findings(footprints=list(footprints)),
+        Findings(footprints=list(footprints), asleep=list(asleep)),
     )
     heartbeat = SimpleNamespace(lost=lambda _began, _ended: starved)
     check(SimpleNamespace(findings=findings, happened=happened, plan=plan, odd=odd, heartbeat=heartbeat), history)
@@ -151,6 +154,38 @@ def test_only_faults_for_everybody_and_the_machine_may_delay_a_recovery():
     assert found(history, Happened("partition", 12, 45, frozenset(["w5"]), False)).violations
     assert not found(history, Happened("server killed", 12, 45, None, False)).violations
     assert not found(history, starved=30.0).violations
+
+
+@pytest.mark.parametrize(
+    ("ended", "violations"), [(11.9, 0), (11.4, 1)], ids=["a fault just before", "a fault long before"]
+)
+def test_only_a_fault_may_take_a_marker_and_leave_all_workers_asleep(ended, violations):
+    asleep = Asleep(awake=12.0, seen=12.1, jobs=3, workers=2)
+    cut = Happened("connections cut", 11.3, ended, None, False)
+    assert len(found(right(), cut, asleep=(asleep,)).violations) == violations
+
+
+def test_workers_sleep_if_a_job_is_ready_and_nothing_tells_them(redis, redis_url, queue_name):
+    base = f"bull:{queue_name}:"
+
+    def handler(_job: Any) -> None:
+        wait_until(lambda: redis.exists("go on"), "the test goes on")
+
+    redis.delete("go on")
+    with Queue(queue_name, url=redis_url) as queue, Worker(queue_name, handler, url=redis_url, autorun=True):
+        wait_until(lambda: queue.get_workers(), "it waits")
+        redis.hset(base + "x", mapping={"name": "x", "data": "{}", "opts": "{}", "timestamp": 1})
+        redis.rpush(base + "wait", "x")
+        wait_until(lambda: look(redis, queue_name) == (1, 1), "the worker sleeps")
+        redis.hset(base + "meta", "paused", 1)
+        assert look(redis, queue_name)[0] == 0, "a pause is no sleep"
+        redis.hdel(base + "meta", "paused")
+        redis.zadd(base + "marker", {"0": 0})
+        wait_until(lambda: redis.llen(base + "active"), "it runs the job")
+        redis.rpush(base + "wait", "y")
+        assert look(redis, queue_name)[0] == 0, "who ends the job asks for the next one"
+        redis.lrem(base + "wait", 0, "y")
+        redis.set("go on", 1)
 
 
 def test_jobs_that_no_replica_had_are_counted_after_an_unplanned_failover():

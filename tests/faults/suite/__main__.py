@@ -102,7 +102,8 @@ def one_round(plan: RoundPlan, given: argparse.Namespace) -> int:
     print(
         f"{plan.title}{' with users' if plan.users else ''} seed {plan.seed}: {sum(found.faults.values())} faults, "
         f"{found.jobs} jobs, {found.runs} runs, "
-        f"{found.repeated} repeated, {found.lost} lost, {len(found.violations)} violations, {seconds:.0f} s",
+        f"{found.repeated} repeated, {found.lost} lost, {len(found.violations)} violations, "
+        f"asleep {len(found.asleep)} times in {found.looks} looks, {seconds:.0f} s",
         flush=True,
     )
     for text in found.violations[:10]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bullrush._core import QUEUE_KEYS
 
+from .awake import Asleep
 from .heartbeat import Heartbeat
 from .history import History, Run, Stored
 from .jobs import LONG_MS, expected_end
@@ -64,6 +65,9 @@ class Findings:
     recoveries: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     faults: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     pick_ups: list[float] = field(default_factory=list)
+    #: How often the suite looked whether somebody was awake, and when all slept while jobs were ready.
+    looks: int = 0
+    asleep: list[Asleep] = field(default_factory=list)
     #: Kind, descriptors and threads before, descriptors and threads after.
     footprints: list[tuple[str, int, int, int, int]] = field(default_factory=list)
 
@@ -91,6 +95,7 @@ def check(round: "Round", history: History) -> None:
     _runs_are_explained(found, history, hits, round.heartbeat)
     _recovery_is_quick(found, history, hits, Delays(round.happened, round.heartbeat))
     _nothing_leaks(found, history)
+    _nobody_sleeps(found, round.happened)
     for text in round.odd.wrong():
         found.wrong(text)
 
@@ -281,3 +286,9 @@ def _nothing_leaks(found: Findings, history: History) -> None:
             found.wrong(f"a worker ({kind}) had {descriptors} descriptors and has {later_descriptors}")
         if kind in OURS and later_threads > threads + MORE_THREADS:
             found.wrong(f"a worker ({kind}) had {threads} threads and has {later_threads}")
+
+
+def _nobody_sleeps(found: Findings, happened: "list[Happened]") -> None:
+    for one in found.asleep:
+        if not one.is_explained(happened):
+            found.wrong(f"{one.jobs} jobs were ready, all {one.workers} workers slept, and no fault explains it: {one}")

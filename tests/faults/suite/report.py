@@ -17,7 +17,10 @@ SAMPLES = RESULTS.with_name("soak.json")
 TITLES = {"single": "One server", "sentinel": "Sentinel", "cluster": "Cluster"}
 
 #: What adds up.
-NUMBERS = ("seconds", "jobs", "runs", "repeated", "lost", "failed by Node", "hung of Node", "starved")
+NUMBERS = (
+    *("seconds", "jobs", "runs", "repeated", "lost", "failed by Node", "hung of Node", "starved"),
+    *("looks", "asleep"),
+)
 
 
 def page(results: list[Result], soak: Result | None = None) -> str:
@@ -33,6 +36,8 @@ def page(results: list[Result], soak: Result | None = None) -> str:
         end=END_SECONDS,
         hung=everything["hung of Node"],
         starved=everything["starved"],
+        looks=f"{everything['looks']:,}",
+        asleep=f"{everything['asleep']:,}",
         lost=everything["lost"],
         hours=f"{everything['seconds'] / 3600:.1f}",
         lock=f"{LOCK_MS / 1000:.0f}",

@@ -79,6 +79,8 @@ def of_round(plan: "RoundPlan", round: "Round", seconds: float) -> Result:
         "failed by Node": found.failed_by_node,
         "hung of Node": found.hung_of_node,
         "starved": found.starved,
+        "looks": found.looks,
+        "asleep": len(found.asleep),
         "violations": [text[:LONGEST] for text in found.violations],
         "pick-up": add_up(found.pick_ups),
         "faults": faults,

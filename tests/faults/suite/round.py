@@ -15,6 +15,7 @@ from redis import Redis, RedisError
 from tests.faults.proxy import Proxy
 
 from . import ending, users
+from .awake import Awake
 from .happened import Happened, Watch
 from .heartbeat import Heartbeat
 from .history import History
@@ -171,12 +172,14 @@ class Round:
         """Run it and return what was found."""
         try:
             self._start()
-            watch = Watch(self)
+            watch, awake = Watch(self), Awake(self)
             self._make_faults()
             for step in (ending.drain, ending.probe, ending.end_ours, ending.let_node_finish):
                 step(self)
                 self.say(step.__name__)
             watch.end()
+            awake.end()
+            self.findings.looks, self.findings.asleep = awake.looks, awake.asleep
             for server in self.topology.servers if self.plan.users else ():
                 if words := users.refused(server.client):
                     self.findings.wrong(f"a user was refused: {sorted(words)}")
