@@ -5,6 +5,7 @@ A right history is silent.
 
 import itertools
 import os
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -160,32 +161,33 @@ def test_only_faults_for_everybody_and_the_machine_may_delay_a_recovery():
     ("ended", "violations"), [(11.9, 0), (11.4, 1)], ids=["a fault just before", "a fault long before"]
 )
 def test_only_a_fault_may_take_a_marker_and_leave_all_workers_asleep(ended, violations):
-    asleep = Asleep(awake=12.0, seen=12.1, jobs=3, workers=2)
+    asleep = Asleep(awake=12.0, began=12.1, jobs=3, workers=2)
     cut = Happened("connections cut", 11.3, ended, None, False)
     assert len(found(right(), cut, asleep=(asleep,)).violations) == violations
 
 
-def test_workers_sleep_if_a_job_is_ready_and_nothing_tells_them(redis, redis_url, queue_name):
-    base = f"bull:{queue_name}:"
-
-    def handler(_job: Any) -> None:
-        wait_until(lambda: redis.exists("go on"), "the test goes on")
-
-    redis.delete("go on")
-    with Queue(queue_name, url=redis_url) as queue, Worker(queue_name, handler, url=redis_url, autorun=True):
-        wait_until(lambda: queue.get_workers(), "it waits")
+def test_a_job_that_waits_beside_a_sleeping_worker_without_a_marker_is_seen(redis, redis_url, queue_name):
+    base, let = f"bull:{queue_name}:", threading.Event()
+    with (
+        Queue(queue_name, url=redis_url) as queue,
+        Worker(queue_name, lambda _: let.wait(30), url=redis_url, concurrency=2, autorun=True),
+    ):
+        queue.add("one")
+        wait_until(lambda: redis.llen(base + "active") == 1, "the worker runs a job")
+        wait_until(lambda: not redis.exists(base + "marker") and look(redis, queue_name)[2], "it has room and sleeps")
         redis.hset(base + "x", mapping={"name": "x", "data": "{}", "opts": "{}", "timestamp": 1})
         redis.rpush(base + "wait", "x")
-        wait_until(lambda: look(redis, queue_name) == (1, 1), "the worker sleeps")
+        wait_until(lambda: look(redis, queue_name) == ("x", 1, 1), "the worker sleeps")
         redis.hset(base + "meta", "paused", 1)
-        assert look(redis, queue_name)[0] == 0, "a pause is no sleep"
+        assert look(redis, queue_name)[0] is None, "a pause is no sleep"
         redis.hdel(base + "meta", "paused")
         redis.zadd(base + "marker", {"0": 0})
-        wait_until(lambda: redis.llen(base + "active"), "it runs the job")
+        wait_until(lambda: redis.llen(base + "active") == 2, "it runs both")
         redis.rpush(base + "wait", "y")
-        assert look(redis, queue_name)[0] == 0, "who ends the job asks for the next one"
+        redis.delete(base + "marker")
+        wait_until(lambda: look(redis, queue_name) == ("y", 1, 0), "a worker without room does not sleep")
         redis.lrem(base + "wait", 0, "y")
-        redis.set("go on", 1)
+        let.set()
 
 
 def test_jobs_that_no_replica_had_are_counted_after_an_unplanned_failover():

@@ -65,7 +65,7 @@ class Findings:
     recoveries: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     faults: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     pick_ups: list[float] = field(default_factory=list)
-    #: How often the suite looked whether somebody was awake, and when all slept while jobs were ready.
+    #: How often the suite looked whether workers were awake, and when some slept while jobs were ready.
     looks: int = 0
     asleep: list[Asleep] = field(default_factory=list)
     #: Kind, descriptors and threads before, descriptors and threads after.
@@ -291,4 +291,6 @@ def _nothing_leaks(found: Findings, history: History) -> None:
 def _nobody_sleeps(found: Findings, happened: "list[Happened]") -> None:
     for one in found.asleep:
         if not one.is_explained(happened):
-            found.wrong(f"{one.jobs} jobs were ready, all {one.workers} workers slept, and no fault explains it: {one}")
+            found.wrong(
+                f"{one.jobs} jobs were ready, {one.workers} workers with room slept, and no fault explains {one}"
+            )

@@ -17,6 +17,7 @@ ASKS_NEXT = {"complete", "fail", "complete_many", "move_to_delayed", "move_to_wa
 #: These let a job start, if a global limit has held it, and wake nobody, as in BullMQ: a worker starts it when its wait
 #: for a marker ends, after at most 5 s.
 WAKES_NOBODY_IN_BULLMQ = {
+    "clean",
     "remove",
     "remove_job",
     "remove_unprocessed_children",
