@@ -23,6 +23,7 @@ WAKES_NOBODY_IN_BULLMQ = {
     "remove_unprocessed_children",
     "obliterate",
     "remove_global_concurrency",
+    "remove_rate_limit_key",
     "set_global_concurrency",
 }
 
