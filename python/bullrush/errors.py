@@ -176,6 +176,23 @@ class JobWaitTimeoutError(TimeoutError):
         self.state = state
 
 
+class LimitTimeoutError(BullrushError, TimeoutError):
+    """A limit did not allow in time what somebody wanted to take of it.
+
+    ``retry_after``: after how many ms its rates allow it; None if all slots of its concurrency are taken.
+    """
+
+    def __init__(self, message: str, retry_after: int | None = None) -> None:
+        """Say what happened.
+
+        Args:
+            message: what happened.
+            retry_after: after how many ms the rates allow it.
+        """
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
 class QueuePausedError(BullrushError):
     """The queue is paused, so no worker takes its jobs."""
 

@@ -233,6 +233,34 @@ pub const KEYS: &[Key] = &[
         ..OURS
     },
     Key {
+        name: "ext:limits",
+        kind: "hash",
+        end: End::Stays,
+        content: "name of a limit: how it was set, as JSON. Queues share this key and the next two: they stand behind \
+                  `<prefix>::`, or behind `<prefix>:{tag}:` for queues with that hash tag in their names",
+        writer: "`Queue.limits.set`",
+        life: "until `Queue.limits.remove`",
+        ..OURS
+    },
+    Key {
+        name: "ext:limit-<name>",
+        kind: "hash, list, zset or string",
+        end: End::Expires,
+        content: "what was used of a limit in each of its windows, who holds its slots, and whether it is held",
+        writer: "`Queue.limits.take`, `Grant.settle`, `Queue.limits.hold`",
+        life: "two windows; the longest lease; the time of a hold",
+        ..OURS
+    },
+    Key {
+        name: "ext:grant-<id>",
+        kind: "string",
+        end: End::Expires,
+        content: "when a grant was taken",
+        writer: "`Queue.limits.take`",
+        life: "until the grant is settled; at most its lease",
+        ..OURS
+    },
+    Key {
         name: "ext:rver",
         kind: "string",
         end: End::Deleted,

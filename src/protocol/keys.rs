@@ -26,14 +26,27 @@ impl Keys {
         if name.contains(':') {
             return Err(Error::QueueName("Queue name cannot contain :".into()));
         }
+        Ok(Self::named(prefix, name))
+    }
+
+    fn named(prefix: &str, name: &str) -> Self {
         let base = format!("{prefix}:{name}:");
-        Ok(Keys {
+        Keys {
             prefix: prefix.into(),
             name: name.into(),
             meta: format!("{base}meta").into(),
             marker: format!("{base}marker").into(),
             base: base.into(),
-        })
+        }
+    }
+
+    /// The keys of what queues share: all those with this prefix and the same hash tag in their names, or without one.
+    /// A queue whose name is that tag has these keys among its own; BullMQ allows no name that is empty.
+    #[must_use]
+    pub fn home(&self) -> Keys {
+        let tag = if hash_tag(&self.prefix).is_some() { None } else { hash_tag(&self.name) };
+        let name = tag.map(|tag| format!("{{{tag}}}")).unwrap_or_default();
+        Self::named(&self.prefix, &name)
     }
 
     #[must_use]

@@ -10,7 +10,7 @@ use super::handle::QueueHandle;
 use crate::error::Result;
 use crate::protocol::filter::Filter;
 use crate::reads::listing::{self, Listing};
-use crate::reads::{job_fields_timed, lengths_timed};
+use crate::reads::{fields_and_lengths_timed, job_fields_timed, FieldsAndLengths};
 use crate::scripts::inspect;
 
 /// So many ids are listed at a time: it takes Redis about 0.2 ms, also in the middle of a million.
@@ -18,15 +18,16 @@ const WINDOW: usize = 2_000;
 /// So many ids are remembered, and so far before the position they are looked for at first.
 const REMEMBERED: usize = 100;
 const BACK: usize = 1_000;
-/// So many jobs are looked at in a write: it takes Redis less than 1 ms, also among a million.
-const PART: usize = 100;
+/// So many jobs are looked at in a trip: others wait for at most about 0.3 ms, also among a million.
+const PART: usize = 50;
 /// Longer fields stay in Redis, and a script looks at them there: to send them would take longer.
 const SHORT: usize = 2_000;
 /// After so many bytes a call of the script ends, and longer data is not looked at: either takes less than 1 ms.
 const BYTES: usize = 200_000;
 const LONGEST: usize = 1_000_000;
-/// Shorter rests are put together.
-const SHORTEST_REST: f64 = 1_000.0;
+/// Shorter rests, in µs, are put together: behind a rest the server is slow at first, so several trips follow each
+/// other. Others have their turns between them.
+const SHORTEST_REST: f64 = 6_000.0;
 /// What was rested too long shortens the next rests by at most so much.
 const MOST_CREDIT: f64 = 5_000.0;
 
@@ -86,8 +87,10 @@ impl QueueHandle {
         self.ready().await?;
         let pace = Pace { share: 1.0, owed: 0.0 };
         let mut search = Search { queue: self, filter, pace, found: Found::default() };
-        for ids in ids.chunks(PART) {
-            search.look_at(ids).await?;
+        let mut parts = ids.chunks(PART);
+        let mut part = search.measured(parts.next().unwrap_or_default()).await?;
+        while !part.is_end {
+            part = search.look_at(part, parts.next().unwrap_or_default()).await?;
         }
         Ok(search.found.ids)
     }
@@ -105,18 +108,18 @@ impl Search<'_> {
         let (began, first) = (Instant::now(), position.looked_at);
         loop {
             let window = self.window(states, &mut position).await?;
-            let mut left = window.ids.as_slice();
-            while !left.is_empty() {
-                let (part, rest) = left.split_at(PART.min(left.len()));
-                self.look_at(part).await?;
-                left = rest;
-                position.pass(part);
+            let (mut parts, mut left) = (window.ids.chunks(PART), window.ids.len());
+            let mut part = self.measured(parts.next().unwrap_or_default()).await?;
+            while !part.is_end {
+                left -= part.ids.len();
+                position.pass(&part.ids);
+                part = self.look_at(part, parts.next().unwrap_or_default()).await?;
                 let is_enough = self.found.ids.len() >= limits.found
                     || position.looked_at.saturating_sub(first) >= limits.jobs
                     || began.elapsed() >= limits.time;
-                if is_enough && !(left.is_empty() && window.is_last) {
+                if is_enough && !(left == 0 && window.is_last) {
                     self.found.looked_at = position.looked_at;
-                    self.found.total = position.looked_at + left.len() + window.behind;
+                    self.found.total = position.looked_at + left + window.behind;
                     self.found.after = Some(position);
                     return Ok(());
                 }
@@ -157,41 +160,60 @@ impl Search<'_> {
         Ok(listing)
     }
 
-    async fn look_at(&mut self, ids: &[String]) -> Result<()> {
+    /// The first part, in a trip of its own.
+    async fn measured(&mut self, ids: &[String]) -> Result<Part> {
+        let (_, part) = self.read(&[], ids).await?;
+        Ok(part)
+    }
+
+    /// Looks at a part. The lengths of the next one come in the same trip: each trip that wakes an idle server costs it
+    /// more than the jobs in it.
+    async fn look_at(&mut self, part: Part, next: &[String]) -> Result<Part> {
+        let (likely, next) = self.read(&part.short, next).await?;
+        // Replies may have changed places. Of the few jobs that seem to fit none may be a wrong one.
+        let mut fitting = self.certain(&likely).await?;
+        fitting.extend(self.look_in_redis(&part.long).await?);
+        let is_found = |id: &String| part.is_whole || fitting.contains(id);
+        self.found.ids.extend(part.asked.into_iter().filter(is_found));
+        Ok(next)
+    }
+
+    /// Those of some jobs that seem to fit, and the next part.
+    async fn read(&mut self, short: &[String], next: &[String]) -> Result<(Vec<String>, Part)> {
         // Bull 3 kept its markers among the ids.
         let is_asked = |id: &&String| !id.starts_with("0:") && self.filter.takes_id(id);
-        let asked: Vec<String> = ids.iter().filter(is_asked).cloned().collect();
-        if asked.is_empty() || self.filter.fields().is_empty() {
-            self.found.ids.extend(asked);
-            return Ok(());
-        }
-        let (short, long) = self.by_length(&asked).await?;
-        let mut fitting = self.fetch(&short).await?;
-        fitting.extend(self.look_in_redis(&long).await?);
-        self.found.ids.extend(asked.into_iter().filter(|id| fitting.contains(id)));
-        Ok(())
-    }
-
-    /// Those whose fields are sent, and those that are too long for it.
-    async fn by_length(&mut self, ids: &[String]) -> Result<(Vec<String>, Vec<String>)> {
+        let asked: Vec<String> = next.iter().filter(is_asked).cloned().collect();
         let unbounded: Vec<&str> = self.filter.fields().iter().map(String::as_str).filter(is_unbounded).collect();
-        if unbounded.is_empty() {
-            return Ok((ids.to_vec(), Vec::new()));
+        let part = Part { is_end: next.is_empty(), ids: next.to_vec(), ..Part::default() };
+        if self.filter.fields().is_empty() {
+            return Ok((Vec::new(), Part { asked, is_whole: true, ..part }));
         }
-        let (lengths, busy) = lengths_timed(self.queue.link(), self.queue.keys(), ids, &unbounded).await?;
-        self.pace.rest(busy).await;
-        let (short, long): (Vec<_>, Vec<_>) = ids.iter().zip(lengths).partition(|(_, length)| *length <= SHORT);
+        let measured = if unbounded.is_empty() { &[][..] } else { &asked[..] };
+        let reads =
+            FieldsAndLengths { ids: short, fields: self.filter.fields(), measured, measured_fields: &unbounded };
+        let (mut values, mut lengths) = (Vec::new(), Vec::new());
+        if !short.is_empty() || !measured.is_empty() {
+            let busy;
+            (values, lengths, busy) = fields_and_lengths_timed(self.queue.link(), self.queue.keys(), &reads).await?;
+            self.pace.rest(busy).await;
+        }
+        let likely = short.iter().zip(values).filter(|(_, values)| self.filter.takes(values));
+        let likely = likely.map(|(id, _)| id.clone()).collect();
+        lengths.resize(asked.len(), 0);
+        let (short, long) = asked.iter().zip(lengths).partition::<Vec<_>, _>(|(_, length)| *length <= SHORT);
         let ids = |part: Vec<(&String, usize)>| part.into_iter().map(|(id, _)| id.clone()).collect();
-        Ok((ids(short), ids(long)))
+        let (short, long) = (ids(short), ids(long));
+        Ok((likely, Part { asked, short, long, ..part }))
     }
 
-    async fn fetch(&mut self, ids: &[String]) -> Result<HashSet<String>> {
-        if ids.is_empty() {
+    /// Those of some jobs that do fit.
+    async fn certain(&mut self, likely: &[String]) -> Result<HashSet<String>> {
+        if likely.is_empty() {
             return Ok(HashSet::new());
         }
         let (queue, fields) = (self.queue, self.filter.fields());
-        let (values, busy) = job_fields_timed(queue.link(), queue.keys(), ids, fields).await?;
-        let fitting = ids.iter().zip(values).filter(|(_, values)| self.filter.takes(values));
+        let (values, busy) = job_fields_timed(queue.link(), queue.keys(), likely, fields).await?;
+        let fitting = likely.iter().zip(values).filter(|(_, values)| self.filter.takes(values));
         let fitting = fitting.map(|(id, _)| id.clone()).collect();
         self.pace.rest(busy).await;
         Ok(fitting)
@@ -211,6 +233,20 @@ impl Search<'_> {
         }
         Ok(fitting)
     }
+}
+
+/// Jobs that are looked at in one trip.
+#[derive(Default)]
+struct Part {
+    /// All of them; none if there is no part any more.
+    ids: Vec<String>,
+    is_end: bool,
+    /// Those whose ids fit. If nothing else is asked for, these are found.
+    asked: Vec<String>,
+    is_whole: bool,
+    /// Those whose fields are sent, and those that are too long for it.
+    short: Vec<String>,
+    long: Vec<String>,
 }
 
 /// Whether a field of a job may be as long as its producer or its handler likes.

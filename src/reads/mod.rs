@@ -7,6 +7,7 @@ pub mod counts;
 pub mod due_work;
 pub mod finished;
 pub mod job_end;
+pub mod limits;
 pub mod listing;
 pub mod locks;
 pub mod metrics;
@@ -86,6 +87,39 @@ pub async fn job_fields_timed(
     Ok((values.collect::<Result<_>>()?, busy))
 }
 
+/// Jobs whose fields are read, and jobs of which only the length is asked for.
+pub struct FieldsAndLengths<'a> {
+    pub ids: &'a [String],
+    pub fields: &'a [String],
+    pub measured: &'a [String],
+    /// How many bytes these fields have together is the length of a job.
+    pub measured_fields: &'a [&'a str],
+}
+
+/// In one pipeline the fields of some jobs and the lengths of others. Says for how long Redis was busy with it, too.
+/// Replies may have changed places: where that matters, the jobs are read again by [`job_fields_timed`].
+///
+/// # Errors
+/// What [`Link::pipeline`] returns.
+pub async fn fields_and_lengths_timed(
+    link: &Link,
+    keys: &Keys,
+    asked: &FieldsAndLengths<'_>,
+) -> Result<(Vec<Vec<Option<Vec<u8>>>>, Vec<usize>, Duration)> {
+    let length = |id: &String, field: &&str| command("HSTRLEN", &[keys.job(id).as_str(), field]);
+    let lengths = asked.measured.iter().flat_map(|id| asked.measured_fields.iter().map(move |field| length(id, field)));
+    let mut reads = reads_of_fields(keys, asked.ids, asked.fields);
+    reads.extend(lengths);
+    // A number behind each reply would cost Redis half as much as the replies.
+    let (mut values, busy) = ask_timed(link, reads, Numbers::Behind).await?;
+    let lengths = values.split_off(asked.ids.len());
+    let values = values.into_iter().map(|values| reply::per_member(asked.fields.len(), values));
+    let lengths: Vec<i64> = lengths.into_iter().map(reply::integer).collect::<Result<_>>()?;
+    let sum = |of_job: &[i64]| usize::try_from(of_job.iter().sum::<i64>()).unwrap_or(0);
+    let lengths = lengths.chunks(asked.measured_fields.len().max(1)).map(sum).collect();
+    Ok((values.collect::<Result<_>>()?, lengths, busy))
+}
+
 fn reads_of_fields(keys: &Keys, ids: &[String], fields: &[String]) -> Vec<Cmd> {
     let read = |id: &String| {
         let mut read = command("HMGET", &[&keys.job(id)]);
@@ -93,25 +127,6 @@ fn reads_of_fields(keys: &Keys, ids: &[String], fields: &[String]) -> Vec<Cmd> {
         read
     };
     ids.iter().map(read).collect()
-}
-
-/// For each job how many bytes these fields of its hash have together. Says for how long Redis was busy with it, too.
-///
-/// # Errors
-/// What [`Link::pipeline`] returns.
-pub async fn lengths_timed(
-    link: &Link,
-    keys: &Keys,
-    ids: &[String],
-    fields: &[&str],
-) -> Result<(Vec<usize>, Duration)> {
-    let length = |id: &String, field: &&str| command("HSTRLEN", &[keys.job(id).as_str(), field]);
-    let reads = ids.iter().flat_map(|id| fields.iter().map(move |field| length(id, field)));
-    // A length that is taken for that of another job costs some time, and nothing else.
-    let (lengths, busy) = ask_timed(link, reads.collect(), Numbers::Behind).await?;
-    let lengths: Vec<i64> = lengths.into_iter().map(reply::integer).collect::<Result<_>>()?;
-    let sum = |of_job: &[i64]| usize::try_from(of_job.iter().sum::<i64>()).unwrap_or(0);
-    Ok((lengths.chunks(fields.len().max(1)).map(sum).collect(), busy))
 }
 
 /// The fields of these hashes, by their whole keys; none for a key that does not exist.

@@ -7,6 +7,7 @@ pub mod finish;
 pub mod hint;
 pub mod inspect;
 pub mod legacy;
+pub mod limit;
 pub mod lock;
 pub mod manage;
 mod oom_wait;

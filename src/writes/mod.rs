@@ -5,3 +5,4 @@ pub mod attempt;
 pub mod batches;
 pub mod control;
 pub mod cron;
+pub mod limits;

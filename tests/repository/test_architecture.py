@@ -17,7 +17,7 @@ from tests.repository.imports import Graph, circle, python_imports, rust_imports
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "python" / "bullrush"
 SOURCE = ROOT / "python" / "pyspark_bullrush"
-FAMILIES = ("add", "fetch", "finish", "lock", "manage", "inspect", "route", "hint", "legacy")
+FAMILIES = ("add", "fetch", "finish", "lock", "manage", "inspect", "route", "hint", "legacy", "limit")
 SOURCES = {".lua", ".rs", ".py", ".pyi", ".js", ".mjs", ".ts", ".sh"}
 GENERATED = {"node_modules", "target", "__pycache__", ".venv", "dist"}
 MAPS = ("architecture", "job-lifecycle")  # the pages that lead to places in the code

@@ -1,7 +1,7 @@
 """The producer and getter calls of one queue."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol, final
+from typing import Any, Literal, Protocol, TypedDict, final
 
 from .arrow import RowPlan
 from .events import CoreEvents
@@ -37,6 +37,14 @@ class Repeat(Protocol):
 
 class SearchLimits(Protocol):
     """The attributes of `bullrush.inspection.search.Limits`, which are read by name."""
+
+class FoundUsage(TypedDict):
+    """How much of a limit is used; `settings` is JSON, None if nobody has set it."""
+
+    settings: str | None
+    held_ms: int
+    holders: int
+    used: list[int]
 
 @final
 class CoreQueue:
@@ -302,6 +310,22 @@ class CoreQueue:
         """Set the limit; None removes it. Returns how many settings were added or removed."""
     def set_global_rate_limit(self, limit: tuple[int, int] | None) -> Pending[int]:
         """Set the limit, as (max, duration ms); None removes it. Returns how many settings were added or removed."""
+    # Named limits. A limit is its name and what its keys are called.
+    def set_limit(self, name: str, settings: str) -> Pending[None]: ...
+    def remove_limit(self, name: str) -> Pending[bool]: ...
+    def limits(self) -> Pending[dict[str, str]]: ...
+    def limit_usage(self, names: Sequence[tuple[str, str]]) -> Pending[list[FoundUsage]]: ...
+    def hold_limits(self, names: Sequence[tuple[str, str]], ms: int) -> Pending[int]: ...
+    def take_limits(
+        self, grant: str, lease_ms: int, limits: Sequence[tuple[tuple[str, str], int]]
+    ) -> Pending[tuple[Literal["at", "later", "full", "never"], int, int]]:
+        """``limits``: each with its cost. Returns what came of it, a number about that, and the place of the limit.
+
+        The number is when it was taken, in how many ms the rates allow it (later, full), or the most that a window ever
+        allows (never).
+        """
+    def spend_limits(self, grant: str, limits: Sequence[tuple[tuple[str, str], int, int]]) -> Pending[bool]:
+        """``limits``: each with the cost that was taken and the cost that was used."""
     # Moves of an active job by its own handler. They check the lock token; token "0" skips the check.
     def move_to_delayed(self, id: str, token: str, delay: int) -> Pending[None]: ...
     def move_to_wait(self, id: str, token: str) -> Pending[int]: ...

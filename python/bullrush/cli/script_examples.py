@@ -88,6 +88,10 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "lock/extend_locks": ("30000", *_LOCKED),
     "lock/move_stalled_jobs_to_wait": (_NOW, "1", "30000", "100", "0"),
     "lock/release_lock": _LOCKED,
+    "limit/get_usage": ("", "openai", "openai"),
+    "limit/hold": ("30000", "openai", "openai"),
+    "limit/spend": ("", "my-grant", "openai", "openai", "1", "1"),
+    "limit/take": ("", "my-grant", "60000", "openai", "openai", "1"),
     "manage/add_log": (*_JOB, "looked at by hand", "100", "own"),
     "manage/change_delay": (_NOW, *_JOB, "60000"),
     "manage/change_priority": (*_JOB, "1", "0"),
@@ -127,6 +131,8 @@ def redis_cli(script: Script, prefix: str = "bull", queue: str = "mail") -> str 
     file = f"{script.name.rpartition('/')[2]}.lua"
     is_optional = script.other.startswith("optional:")
     queues = [queue, f"{queue}-new"] if script.other and not is_optional else [queue]
+    if script.name.startswith("limit/"):
+        queues = [""]  # the keys that queues share; see `Keys::home`
     keys = " ".join(shlex.quote(f"{prefix}:{one}:meta") for one in queues)
     words = " ".join(_quoted(word.replace("bull:mail:", f"{prefix}:{queue}:")) for word in arguments)
     return f"bullrush scripts {script.name} > {file}\nredis-cli --eval {file} {keys} , {words}".rstrip()

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self, Unpack
 
+    from bullrush.queue.named_limits import NamedLimits
     from bullrush.routing.target import Target
 
 SchedulersT = TypeVar("SchedulersT", bound=JobSchedulerCalls[Any])
@@ -242,6 +243,14 @@ class Queue(BlockingContext, QueueCalls[Job]):
     """
 
     _job_type = Job
+
+    @cached_property
+    def limits(self) -> NamedLimits:
+        """Limits with a name, which all queues of this prefix share."""
+        # At the first use: most programs have no limit with a name.
+        from bullrush.queue.named_limits import NamedLimits
+
+        return NamedLimits(lambda: self.core)
 
     @cached_property
     def job_scheduler(self) -> JobScheduler:

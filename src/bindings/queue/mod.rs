@@ -7,6 +7,7 @@ mod compiled;
 mod finish;
 mod getters;
 mod legacy;
+mod limits;
 mod manage;
 mod new_jobs;
 mod reads;

@@ -108,7 +108,8 @@ def test_an_export_has_the_notes_and_the_example_of_a_printed_script(run: Callab
     for one in contracts:
         printed = " ".join(run("scripts", one["name"], "--queue", "video").out.replace("-- ", "").split())
         assert one["notes"] and all(note in printed for note in one["notes"])
-        assert "bull:video:meta" in one["redis_cli"] and " ".join(one["redis_cli"].split()) in printed
+        key = "bull::meta" if one["name"].startswith("limit/") else "bull:video:meta"
+        assert key in one["redis_cli"] and " ".join(one["redis_cli"].split()) in printed
     notes = next(" ".join(one["notes"]) for one in contracts if one["name"] == "add/add_jobs")
     assert "Flags such as lifo are 1 or 0" in notes and "In opts_json alone they are ignored" in notes
 
