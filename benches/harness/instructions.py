@@ -25,7 +25,12 @@ from bullrush.embedded.probe import wait_until_ready
 
 _TURNS = ROOT / "benches" / "micro" / "turns.py"
 #: What is done with each job: the names of `turns.py`, and how many jobs the two runs have whose difference counts.
-_KINDS = {"add_bulk": (1_000, 5_000), "1 slot": (200, 1_000), "batches of 50": (1_000, 5_000)}
+_KINDS = {
+    "add_bulk": (1_000, 5_000),
+    "add_arrow": (1_000, 5_000),
+    "1 slot": (200, 1_000),
+    "batches of 50": (1_000, 5_000),
+}
 RESULTS = ROOT / "benches" / "results" / "instructions.json"
 BEGIN, END = "<!-- measured: instructions -->", "<!-- /measured -->"
 #: With so many more instructions a build counts as slower.
@@ -76,7 +81,8 @@ def _measure(python: str, server: str) -> tuple[Counts, str]:
         (less, build), (more, _) = (_run(python, server, kind, jobs) for jobs in (few, many))
         counts[kind] = (more - less) / (many - few)
     # Each processed job was added before.
-    return {kind: count - (counts["add_bulk"] if kind != "add_bulk" else 0) for kind, count in counts.items()}, build
+    added = counts["add_bulk"]
+    return {kind: count if kind.startswith("add") else count - added for kind, count in counts.items()}, build
 
 
 def _run(python: str, server: str, kind: str, jobs: int) -> tuple[int, str]:

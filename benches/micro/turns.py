@@ -16,10 +16,25 @@ WORKERS = {
 }
 
 
+def add_rows(queue: Queue, jobs: int) -> None:
+    """Add the rows of Arrow batches, with ids of their own and a counter, as Spark's ``enqueue`` does."""
+    import pyarrow as pa
+
+    from bullrush.arrow import ArrowWriter
+
+    with ArrowWriter(queue, name="n", id_scope="s", batch_id="b") as writer:
+        for first in range(0, jobs, 1000):
+            count = min(1000, jobs - first)
+            writer.write(pa.record_batch({name: [value] * count for name, value in DATA.items()}))
+
+
 def main(url: str, kind: str, jobs: int) -> None:
     with Queue("turns", url=url) as queue:
-        for first in range(0, jobs, 1000):
-            queue.add_bulk([{"name": "n", "data": DATA}] * min(1000, jobs - first))
+        if kind == "add_arrow":
+            add_rows(queue, jobs)
+        else:
+            for first in range(0, jobs, 1000):
+                queue.add_bulk([{"name": "n", "data": DATA}] * min(1000, jobs - first))
     if kind in WORKERS:
         with WORKERS[kind]("turns", url=url) as worker:
             done = worker.run(until="empty").completed
