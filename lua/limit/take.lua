@@ -18,13 +18,13 @@ local call = redis.call
 --- @include free_slots
 
 local P, grant, lease = string.sub(KEYS[1], 1, -5), ARGV[2], tonumber(ARGV[3])
-if not ARGV[1] or not grant or grant == '' or not lease or lease < 1 or #ARGV % 3 ~= 0 then
+if not ARGV[1] or not grant or grant == '' or not lease or lease < 1 or lease % 1 ~= 0 or #ARGV % 3 ~= 0 then
   return redis.error_reply('ERR take: malformed arguments')
 end
 local now, record = server_time(ARGV[1]), P .. 'ext:grant-' .. grant
-local taken_at = call('GET', record)
-if taken_at then
-  return { 1, tonumber(taken_at) }
+local known = call('GET', record)
+if known then
+  return { 1, cmsgpack.unpack(known)[1] }
 end
 
 local limits = read_limits(P, ARGV, 4, 3)
@@ -63,20 +63,25 @@ elseif refused then
   return { 0, wait, refused, 1 }
 end
 
--- The record last: a call that stops in between has counted too much, never too little.
+-- The record last: a call that stops in between has counted too much, never too little. It says what was counted, and
+-- in which slots, since the settings may change before the grant is settled.
+local counted = {}
 for _, limit in ipairs(limits) do
+  local entry = { key = ARGV[limit.at + 1], slots = {} }
+  counted[#counted + 1] = entry
   if limit.concurrency then
-    local held = limit.base .. 'held'
-    call('ZADD', held, now, record)
-    if call('PTTL', held) < lease then -- it goes when all leases are over
-      call('PEXPIRE', held, lease)
+    entry.held = limit.base .. 'held'
+    call('ZADD', entry.held, now + lease, record)
+    if call('PTTL', entry.held) < lease then -- it goes when all leases are over
+      call('PEXPIRE', entry.held, lease)
     end
   end
   for i, rate in ipairs(limit.rates or {}) do
     if limit.cost > 0 then
-      use_window(limit.windows[i], rate, now, limit.cost)
+      local slot = use_window(limit.windows[i], rate, now, limit.cost)
+      entry.slots[#entry.slots + 1] = { limit.windows[i], slot, limit.cost }
     end
   end
 end
-call('SET', record, string.format('%d', now), 'PX', lease)
+call('SET', record, cmsgpack.pack({ now, counted }), 'PX', lease)
 return { 1, now }

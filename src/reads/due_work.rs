@@ -205,7 +205,8 @@ impl Look {
         let number = |text: &Option<Vec<u8>>| text.as_deref().and_then(reply::whole);
         let mut starts = self.finished;
         if self.running.is_some() {
-            starts.push(times.last().map_or(0, |times| times.started));
+            // A job without a hash has just ended, and was removed.
+            starts.push(times.last().map_or(now, |times| if times.due_since.is_some() { times.started } else { now }));
         }
         let mut due: Vec<(String, Option<i64>)> =
             self.next.into_iter().zip(times.iter().map(|times| times.due_since)).collect();

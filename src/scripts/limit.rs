@@ -54,16 +54,15 @@ fn taken(value: Value) -> Result<Taken> {
     }
 }
 
-/// Settles a grant: for each limit the cost that was taken and the cost that was used. False if it was settled before,
-/// or its lease is over.
+/// Settles a grant: for each limit the cost that was used. False if it was settled before, or its lease is over.
 ///
 /// # Errors
 /// What [`eval`] returns.
-pub async fn spend(link: &Link, home: &Keys, grant: &str, limits: &[(Named, i64, i64)]) -> Result<bool> {
+pub async fn spend(link: &Link, home: &Keys, grant: &str, limits: &[(Named, i64)]) -> Result<bool> {
     let mut call = Call::new(&lua::limit::SPEND, home);
     call.arg("").arg(grant);
-    for (Named { name, key }, taken, used) in limits {
-        call.arg(name).arg(key).arg(taken).arg(used);
+    for (Named { name, key }, used) in limits {
+        call.arg(name).arg(key).arg(used);
     }
     eval(link, &call, Retry::Safe, reply::yes).await
 }

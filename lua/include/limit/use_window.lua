@@ -1,5 +1,5 @@
 --- @include slot_of
--- Counts a cost in the window that ends now; see used_in_window, which was called before.
+-- Counts a cost in the window that ends now; see used_in_window, which was called before. Returns the slot.
 local function use_window(key, rate, now, cost)
   local window = rate[2]
   local slot = slot_of(rate[1], window, now)
@@ -20,4 +20,5 @@ local function use_window(key, rate, now, cost)
   end
   call('HINCRBY', key, text, cost)
   call('PEXPIRE', key, 2 * window)
+  return text
 end

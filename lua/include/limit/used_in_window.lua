@@ -1,9 +1,8 @@
---- @include slot_of
 -- How much of a rate was used in the window that ends now. A window is a hash: `used`, `first` and `last` slot, and for
 -- each slot what was used in it; the list `<hash>:slots` has the slots in their order. A slot counts as long as any of
 -- its times is in the window. At most 100 slots are dropped per call: then more counts than was used, never less.
 local function used_in_window(base, rate, now)
-  local most, window = rate[1], rate[2]
+  local window = rate[2]
   local key = base .. string.format('%d', window)
   local known = call('HMGET', key, 'used', 'first', 'last')
   local used, first, last = tonumber(known[1]), tonumber(known[2]), tonumber(known[3])
@@ -11,13 +10,12 @@ local function used_in_window(base, rate, now)
     return 0, key
   end
   local slots = key .. ':slots'
-  local _, width = slot_of(most, window, now)
   if last + window < now then
     call('DEL', key, slots)
     return 0, key
   end
-  if last > now + width then
-    -- The clock was set back. What was used counts as if it were used now: it is over after one window at the latest.
+  if last > now + window then
+    -- The clock was set back by more than a window. What was used counts as if it were used now.
     call('DEL', key, slots)
     call('HSET', key, 'used', used, 'first', now, 'last', now, now, used)
     call('RPUSH', slots, now)

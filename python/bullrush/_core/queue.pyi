@@ -1,7 +1,7 @@
 """The producer and getter calls of one queue."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol, TypedDict, final
+from typing import Any, Literal, Protocol, final
 
 from .arrow import RowPlan
 from .events import CoreEvents
@@ -16,6 +16,7 @@ from .reads import (
     DueWork,
     Field,
     FoundJobs,
+    FoundUsage,
     Metrics,
     Overview,
     Place,
@@ -37,14 +38,6 @@ class Repeat(Protocol):
 
 class SearchLimits(Protocol):
     """The attributes of `bullrush.inspection.search.Limits`, which are read by name."""
-
-class FoundUsage(TypedDict):
-    """How much of a limit is used; `settings` is JSON, None if nobody has set it."""
-
-    settings: str | None
-    held_ms: int
-    holders: int
-    used: list[int]
 
 @final
 class CoreQueue:
@@ -324,8 +317,8 @@ class CoreQueue:
         The number is when it was taken, in how many ms the rates allow it (later, full), or the most that a window ever
         allows (never).
         """
-    def spend_limits(self, grant: str, limits: Sequence[tuple[tuple[str, str], int, int]]) -> Pending[bool]:
-        """``limits``: each with the cost that was taken and the cost that was used."""
+    def spend_limits(self, grant: str, limits: Sequence[tuple[tuple[str, str], int]]) -> Pending[bool]:
+        """``limits``: each with the cost that was used."""
     # Moves of an active job by its own handler. They check the lock token; token "0" skips the check.
     def move_to_delayed(self, id: str, token: str, delay: int) -> Pending[None]: ...
     def move_to_wait(self, id: str, token: str) -> Pending[int]: ...

@@ -15,6 +15,14 @@ Connection: TypeAlias = tuple[str, list[tuple[str, str]]]
 #: A field of a job or the way to a value in its data, and what it must be: texts between stars, or a side and a bound.
 Condition: TypeAlias = tuple[str | list[str], list[str] | tuple[Literal[">", "<"], float]]
 
+class FoundUsage(TypedDict):
+    """How much of a limit is used; `settings` is JSON, None if nobody has set it."""
+
+    settings: str | None
+    held_ms: int
+    holders: int
+    used: list[int]
+
 class FoundJobs(TypedDict):
     """See `bullrush.inspection.search.Searched`."""
 

@@ -90,7 +90,7 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "lock/release_lock": _LOCKED,
     "limit/get_usage": ("", "openai", "openai"),
     "limit/hold": ("30000", "openai", "openai"),
-    "limit/spend": ("", "my-grant", "openai", "openai", "1", "1"),
+    "limit/spend": ("", "my-grant", "openai", "openai", "1"),
     "limit/take": ("", "my-grant", "60000", "openai", "openai", "1"),
     "manage/add_log": (*_JOB, "looked at by hand", "100", "own"),
     "manage/change_delay": (_NOW, *_JOB, "60000"),

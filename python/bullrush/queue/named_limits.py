@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import time
 import uuid
@@ -34,6 +35,8 @@ _WINDOW: Final = re.compile(r"(\d+)(ms|s|m|h|d)")
 _LEASE: Final = 60_000
 #: Nobody knows when a slot becomes free: the pauses between two looks, in s.
 _FIRST_LOOK, _LAST_LOOK = 0.01, 0.25
+#: A limit that was changed is obeyed after so long, in s.
+_LONGEST_PAUSE: Final = 1.0
 
 
 class GivenLimit(TypedDict, total=False):
@@ -135,7 +138,7 @@ def _key(name: str, value: str | None) -> str:
     has_field = "{" in name
     if has_field and value is None:
         raise InvalidOptionError(f'the limit {name!r} holds for each value: {{"name": {name!r}, "value": ...}}')
-    plain = re.sub(r"\{[\w.]+\}", "", name)
+    plain = name.replace("{", "(").replace("}", ")")
     return plain if value is None else f"{plain}#{hashlib.sha256(value.encode()).hexdigest()[:24]}"
 
 
@@ -215,7 +218,7 @@ class GrantCalls:
         Redis:
             One script; ``limit/spend``.
         """
-        limits = [(one.names, one.cost, self._used[one.key]) for one in self._asked]
+        limits = [(one.names, self._used[one.key]) for one in self._asked]
         return await reply(self._core().spend_limits(self.id, limits))
 
 
@@ -360,7 +363,12 @@ class NamedLimitsCalls(Generic[GrantT]):
         end = None if wait is None else time.monotonic() + wait / 1_000
         grant, look = uuid.uuid4().hex, _FIRST_LOOK
         while True:
-            taken, ms, place = await reply(self._core().take_limits(grant, length, wanted))
+            try:
+                taken, ms, place = await reply(self._core().take_limits(grant, length, wanted))
+            except BaseException:
+                # Nobody has the grant, for example since the take was cancelled: what it may have taken is given back.
+                self._core().spend_limits(grant, [(names, 0) for names, _ in wanted])
+                raise
             one = asked[place]
             if taken == "at":
                 return self._grant(self._core, grant, ms, asked)  # type: ignore[no-any-return]
@@ -371,10 +379,11 @@ class NamedLimitsCalls(Generic[GrantT]):
             pause = ms / 1_000
             if taken == "full":
                 pause, look = max(pause, look), min(2 * look, _LAST_LOOK)
-            if end is not None and time.monotonic() + pause > end:
+            left = math.inf if end is None else end - time.monotonic()
+            if left <= 0:
                 what = "all slots are taken" if taken == "full" else f"it allows this in {ms:,} ms"
                 raise LimitTimeoutError(f"the limit {one.name!r} did not allow it within {wait} ms: {what}", ms or None)
-            await sleep(pause)
+            await sleep(min(pause, left, _LONGEST_PAUSE))
 
 
 class NamedLimits(Blocking, NamedLimitsCalls[Grant]):

@@ -78,9 +78,8 @@ impl CoreQueue {
         })
     }
 
-    fn spend_limits(&self, grant: String, limits: Vec<(GivenName, i64, i64)>) -> Pending {
-        let spent = |(name, taken, used): (GivenName, i64, i64)| (named(name), taken, used);
-        let limits: Vec<(Named, i64, i64)> = limits.into_iter().map(spent).collect();
+    fn spend_limits(&self, grant: String, limits: Vec<(GivenName, i64)>) -> Pending {
+        let limits: Vec<(Named, i64)> = limits.into_iter().map(|(name, used)| (named(name), used)).collect();
         self.start(move |queue| async move {
             limit::spend(queue.link(), &queue.keys().home(), &grant, &limits).await.map(Output::Flag)
         })

@@ -24,7 +24,7 @@ async function withLimit(name, cost, work) {
       try {
         return await work(ms);
       } finally {
-        await redis.spend(KEY, '', grant, name, name, cost, cost);
+        await redis.spend(KEY, '', grant, name, name, cost);
       }
     }
     if (code === -1) throw new Error(`a window of ${name} never allows ${cost}`);

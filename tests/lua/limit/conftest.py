@@ -35,10 +35,10 @@ def take(run, queue):
 
 @pytest.fixture
 def spend(run, queue):
-    """`spend(grant, (name, taken, used)..., at=ms)`: settles a grant."""
+    """`spend(grant, (name, used)..., at=ms)`: settles a grant."""
 
     def call(grant, *limits, at=0):
-        parts = [part for name, *costs in limits for part in (name, name, *costs)]
+        parts = [part for name, used in limits for part in (name, name, used)]
         return run("limit/spend", queue, NOW + at, grant, *parts)
 
     return call

@@ -51,9 +51,9 @@ def test_a_take_that_stops_in_between_counts_too_much_never_too_little(
 def test_a_settlement_that_stops_in_between_gives_back_too_little_never_too_much(
     runner, run, queue, denied, take, set_limit, command
 ):
-    set_limit("a", rates=[(MOST, 60_000)])
+    set_limit("a", concurrency=9 * MOST, rates=[(MOST, 60_000)])
     take(("a", MOST), grant="x")
     with pytest.raises(redis.ResponseError):
-        runner(denied(command))("limit/spend", queue, NOW, "x", "a", "a", MOST, 0)
-    run("limit/spend", queue, NOW, "x", "a", "a", MOST, 0)
+        runner(denied(command))("limit/spend", queue, NOW, "x", "a", "a", 0)
+    run("limit/spend", queue, NOW, "x", "a", "a", 0)
     assert sum(take(("a", 1))[0] for _ in range(2 * MOST)) <= MOST

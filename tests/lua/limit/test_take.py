@@ -50,7 +50,7 @@ def test_slots_are_held_until_the_holder_is_gone(take, set_limit, spend):
     set_limit("a", concurrency=2)
     assert [take(("a", 1), grant=grant)[0] for grant in ("x", "y", "z")] == [1, 1, 0]
     assert take(("a", 1), grant="z") == [REFUSED, 0, 0, CONCURRENCY]
-    assert spend("x", ("a", 1, 1)) == 1
+    assert spend("x", ("a", 1)) == 1
     assert take(("a", 1), grant="z")[0] == GRANTED
 
 
@@ -130,7 +130,7 @@ def test_grants_are_those_of_brute_force_and_no_window_has_more(client, queue, t
         else:
             window.uses.append((at, cost))
             if used < cost:
-                assert spend(f"s{number}", ("a", cost, used), at=at) == 1
+                assert spend(f"s{number}", ("a", used), at=at) == 1
                 window.uses[-1] = (at, used)
     assert window.most_used_in_any() <= most
 

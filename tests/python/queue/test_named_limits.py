@@ -179,6 +179,56 @@ def test_the_same_calls_are_awaited(redis_url, queue_name):
     assert asyncio.run(main()) is False
 
 
+def test_a_take_that_is_cancelled_takes_nothing(redis_url, queue_name):
+    async def main():
+        async with aio.Queue(queue_name, url=redis_url, prefix=f"p-{queue_name}") as queue:
+            await queue.limits.set("api", concurrency=1, rates=[(10, "1h")])
+            for _ in range(20):
+                taking = asyncio.ensure_future(queue.limits.take("api"))
+                await asyncio.sleep(0)
+                taking.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await taking
+            async with await queue.limits.take("api", timeout=5_000):
+                return (await queue.limits.usage("api"))[0]
+
+    usage = asyncio.run(main())
+    assert (usage.holders, usage.used) == (1, (1,))
+
+
+def test_a_grant_that_is_older_than_its_limit_gives_nothing_back(queue):
+    early = queue.limits.take({"name": "api", "cost": 40})
+    queue.limits.set("api", rates=[(50, "1h")])
+    queue.limits.take({"name": "api", "cost": 40})
+    early.spent("api", 0)
+    early.settle()
+    with pytest.raises(LimitTimeoutError):
+        queue.limits.take({"name": "api", "cost": 20}, timeout=0)
+
+
+def test_a_short_lease_ends_beside_many_long_ones(queue):
+    queue.limits.set("api", concurrency=31)
+    long = [queue.limits.take("api", lease=600_000) for _ in range(30)]
+    queue.limits.take("api", lease=30)
+    queue.limits.take("api", timeout=5_000)
+    assert len(long) == 30
+
+
+def test_limits_of_different_fields_are_different(queue):
+    for field in ("org", "team"):
+        queue.limits.set(f"api:{{data.{field}}}", concurrency=1)
+        queue.limits.take({"name": f"api:{{data.{field}}}", "value": "acme"}, timeout=0)
+
+
+def test_who_waits_sees_that_a_limit_was_removed(queue):
+    queue.limits.set("api", rates=[(1, "1h")])
+    queue.limits.take("api")
+    removing = threading.Timer(0.1, queue.limits.remove, ["api"])
+    removing.start()
+    queue.limits.take("api", timeout=30_000)
+    removing.join()
+
+
 @pytest.mark.parametrize(
     ("call", "text"),
     [
