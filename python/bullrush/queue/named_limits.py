@@ -180,7 +180,8 @@ class GrantCalls:
 
     def __init__(self, core: Callable[[], CoreQueue], id: str, taken_at: int, asked: list[_Asked]) -> None:
         """Keep what was taken."""
-        self.id, self.taken_at = id, taken_at
+        self.id: str = id
+        self.taken_at: int = taken_at
         self._core, self._asked = core, asked
         self._used = {one.key: one.cost for one in asked}
 
