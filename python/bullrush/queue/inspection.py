@@ -65,7 +65,8 @@ class QueueInspection(Handle):
 
         The first call looks at the 10,000 newest jobs at once. Each further one goes on for at most half a second, in
         which Redis is busy with it for at most a tenth of the time. Jobs that were in the state when the search began
-        and did not move are all looked at, whatever else comes and goes.
+        and did not move are all looked at, whatever else comes and goes. Where the 100 jobs that were looked at last
+        have all left the state, the search begins anew: jobs may be found twice, and ``looked_at`` is smaller then.
 
         Args:
             where: the filter, such as ``name:welcome* data.user.id:17 failed>1h attempt>2``.
@@ -76,7 +77,7 @@ class QueueInspection(Handle):
             InvalidOptionError: the filter cannot be read, or there is no such state.
 
         Redis:
-            A script looks at 100 jobs per call, and at fewer where they are large.
+            An HSTRLEN and an HMGET per job, 50 jobs in a pipeline. A script looks at jobs of more than 2,000 bytes.
         """
         from bullrush.inspection.search import search
 

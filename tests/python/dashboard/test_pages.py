@@ -49,6 +49,14 @@ def test_the_first_page_has_the_numbers_of_each_queue(page: Page, worked: Queue)
     assert line["workers"] == 0 and isinstance(line["oldest_due_age"], int)
 
 
+def test_the_command_that_retries_a_completed_job_says_so(page: Page, worked: Queue) -> None:
+    commands = {job: page.json(f"/q/{worked.name}/jobs/{job}")["commands"]["retry"] for job in (1, 2)}
+    assert commands == {
+        1: f"bullrush jobs retry --state completed {worked.name} 1",
+        2: f"bullrush jobs retry {worked.name} 2",
+    }
+
+
 def test_a_queue_that_nobody_works_needs_a_human(page: Page, queue: Queue, redis: Redis) -> None:
     queue.add_bulk([{"name": "x"} for _ in range(3)])
     older(redis, queue.name, 22 * 60_000)

@@ -41,10 +41,13 @@ async def job(asked: Asked) -> Answer:
         "may": may,
         "barred": asked.viewer.barred,
         "commands": {
-            verb: command(
-                ["jobs", verb, *(["--keep-children"] * (verb == "remove"))], [queue.name, job_id], asked.source.prefix
+            verb: command(["jobs", verb, *options], [queue.name, job_id], asked.source.prefix)
+            for verb, options in (
+                ("retry", ["--state", "completed"] if why.state == "completed" else []),
+                ("promote", []),
+                ("remove", ["--keep-children"]),
+                ("cancel", []),
             )
-            for verb in ("retry", "promote", "remove", "cancel")
         },
     }
     known = read(found)
