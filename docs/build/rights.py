@@ -105,6 +105,7 @@ ROLES: Final = {
             "add/*",
             "hint/provide_wake_hint",
             "inspect/get_*",
+            "limit/*",
             "manage/remove_job_scheduler",
             "route/register_route",
             "route/retire_routes",
@@ -126,6 +127,7 @@ ROLES: Final = {
             "finish/*",
             "hint/*",
             "inspect/*",
+            "limit/*",
             "lock/*",
             "manage/add_log",
             "manage/clear_logs",
@@ -152,7 +154,7 @@ ROLES: Final = {
     ),
     "reader": Role(
         "reads queues, jobs, metrics and events, and changes nothing",
-        scripts=("inspect/get_*", "inspect/is_drained"),
+        scripts=("inspect/get_*", "inspect/is_drained", "limit/get_usage"),
         sources=(
             "src/queue/read/*",
             "src/queue/routes/status.rs",

@@ -47,9 +47,9 @@ ROLES: Final = (
         _words(
             """
             del evalsha exists get hdel hexists hget hgetall hincrby hkeys hlen hmget hscan hset hsetnx hstrlen incr
-            incrby lindex llen lpop lpos lpush lrange lrem ltrim persist ping pttl rename rpop rpush sadd scard
-            script|exists script|load set smembers srandmember srem sscan time type unlink xadd xread xrevrange xtrim
-            zadd zcard zcount zrange zrangebyscore zrank zrem zremrangebyrank zrevrange zrevrangebyscore zscore
+            incrby lindex llen lpop lpos lpush lrange lrem ltrim persist pexpire ping pttl rename rpop rpush sadd
+            scard script|exists script|load set smembers srandmember srem sscan time type unlink xadd xread xrevrange
+            xtrim zadd zcard zcount zrange zrangebyscore zrank zrem zremrangebyrank zrevrange zrevrangebyscore zscore
             """
         ),
         _words(
