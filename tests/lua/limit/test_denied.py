@@ -47,6 +47,17 @@ def test_a_take_that_stops_in_between_counts_too_much_never_too_little(
     )
 
 
+def test_what_a_stopped_take_has_counted_is_waited_for_until_the_window_is_over(
+    runner, run, queue, denied, take, set_limit
+):
+    set_limit("a", rates=[(MOST, 60_000)])
+    take(("a", 1))
+    with pytest.raises(redis.ResponseError):
+        runner(denied("rpush"))("limit/take", queue, NOW + 10, "x", 60_000, "a", "a", MOST - 1)
+    assert take(("a", MOST), at=20) == [0, 59_981, 0, 1]
+    assert take(("a", MOST), at=60_001)[0] == 1
+
+
 @pytest.mark.parametrize("command", ["del", "zrem", "hget", "hincrby", "hmget"])
 def test_a_settlement_that_stops_in_between_gives_back_too_little_never_too_much(
     runner, run, queue, denied, take, set_limit, command
