@@ -89,7 +89,7 @@ impl QueueHandle {
         let mut search = Search { queue: self, filter, pace, found: Found::default() };
         let mut parts = ids.chunks(PART);
         let mut part = search.measured(parts.next().unwrap_or_default()).await?;
-        while !part.is_end {
+        while !part.ids.is_empty() {
             part = search.look_at(part, parts.next().unwrap_or_default()).await?;
         }
         Ok(search.found.ids)
@@ -110,7 +110,7 @@ impl Search<'_> {
             let window = self.window(states, &mut position).await?;
             let (mut parts, mut left) = (window.ids.chunks(PART), window.ids.len());
             let mut part = self.measured(parts.next().unwrap_or_default()).await?;
-            while !part.is_end {
+            while !part.ids.is_empty() {
                 left -= part.ids.len();
                 position.pass(&part.ids);
                 part = self.look_at(part, parts.next().unwrap_or_default()).await?;
@@ -173,7 +173,8 @@ impl Search<'_> {
         // Replies may have changed places. Of the few jobs that seem to fit none may be a wrong one.
         let mut fitting = self.certain(&likely).await?;
         fitting.extend(self.look_in_redis(&part.long).await?);
-        let is_found = |id: &String| part.is_whole || fitting.contains(id);
+        let is_whole = self.filter.fields().is_empty();
+        let is_found = |id: &String| is_whole || fitting.contains(id);
         self.found.ids.extend(part.asked.into_iter().filter(is_found));
         Ok(next)
     }
@@ -184,9 +185,9 @@ impl Search<'_> {
         let is_asked = |id: &&String| !id.starts_with("0:") && self.filter.takes_id(id);
         let asked: Vec<String> = next.iter().filter(is_asked).cloned().collect();
         let unbounded: Vec<&str> = self.filter.fields().iter().map(String::as_str).filter(is_unbounded).collect();
-        let part = Part { is_end: next.is_empty(), ids: next.to_vec(), ..Part::default() };
+        let part = Part { ids: next.to_vec(), ..Part::default() };
         if self.filter.fields().is_empty() {
-            return Ok((Vec::new(), Part { asked, is_whole: true, ..part }));
+            return Ok((Vec::new(), Part { asked, ..part }));
         }
         let measured = if unbounded.is_empty() { &[][..] } else { &asked[..] };
         let reads =
@@ -240,10 +241,8 @@ impl Search<'_> {
 struct Part {
     /// All of them; none if there is no part any more.
     ids: Vec<String>,
-    is_end: bool,
-    /// Those whose ids fit. If nothing else is asked for, these are found.
+    /// Those whose ids fit.
     asked: Vec<String>,
-    is_whole: bool,
     /// Those whose fields are sent, and those that are too long for it.
     short: Vec<String>,
     long: Vec<String>,
